@@ -1,0 +1,157 @@
+"""Validation of arguments: owns the wording of every error about bad input, touches nothing else.
+
+Each function returns the checked value in the one form that the rest of the package uses and
+raises a `ValueError` or `TypeError` that names the argument, what it got and what is allowed.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Seed = int | np.random.SeedSequence | np.random.Generator | None
+
+#: How far outside the unit ball a vector may lie, to forgive the rounding of a normalisation.
+BALL_TOLERANCE = 1e-9
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+
+
+def real(
+    name: str,
+    value: Any,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    open_low: bool = False,
+    open_high: bool = False,
+) -> float:
+    """A finite real number in an interval, closed unless said otherwise."""
+    if not _is_real(value):
+        raise TypeError(f"{name} must be a real number, got {value!r}")
+    number = float(value)
+    below = number <= low if open_low else number < low
+    above = number >= high if open_high else number > high
+    if not math.isfinite(number) or below or above:
+        left = "(" if open_low or low == -math.inf else "["
+        right = ")" if open_high or high == math.inf else "]"
+        raise ValueError(f"{name} must be a finite number in {left}{low:g}, {high:g}{right}, got {number!r}")
+    return number
+
+
+def integer(name: str, value: Any, *, low: int, high: int | None = None) -> int:
+    """An integer of at least `low` (and at most `high`); a float with an integer value passes."""
+    if not _is_real(value):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if not math.isfinite(value) or value != int(value) or value < low or (high is not None and value > high):
+        allowed = f">= {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"{name} must be an integer {allowed}, got {value!r}")
+    return int(value)
+
+
+def memory(name: str, value: Any, *, allow_inf: bool) -> int | float:
+    """A memory size m: a nonnegative integer or, for the model alone, `math.inf`."""
+    if _is_real(value) and value == math.inf:
+        if not allow_inf:
+            raise ValueError(
+                f"{name} must be a finite integer >= 0 here: a block needs a finite memory, got inf"
+            )
+        return math.inf
+    return integer(name, value, low=0)
+
+
+def choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+    return str(value)
+
+
+def generator(name: str, seed: Seed) -> np.random.Generator:
+    """A random generator from a seed as in SPEC 7; a Generator passes as it is."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        allowed = "an integer >= 0, a SeedSequence, a Generator or None"
+        raise type(error)(f"{name} must be {allowed}, got {seed!r}") from None
+
+
+def array(name: str, value: Any, shape: tuple[int | None, ...]) -> Array:
+    """A finite float64 C-contiguous array; None in `shape` leaves an axis free."""
+    try:
+        result = np.ascontiguousarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be an array of real numbers: {error}") from None
+    given = np.shape(value)
+    if len(given) != len(shape) or any(s is not None and s != g for s, g in zip(shape, given, strict=True)):
+        wanted = (
+            "(" + ", ".join("any" if s is None else str(s) for s in shape) + ("," * (len(shape) == 1)) + ")"
+        )
+        raise ValueError(f"{name} must have shape {wanted}, got {given}")
+    if not np.isfinite(result).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity")
+    return result
+
+
+def in_ball(name: str, vectors: Array) -> Array:
+    """Vectors (the last axis) of the closed unit ball."""
+    largest = float(np.sqrt(np.einsum("...i,...i->...", vectors, vectors)).max(initial=0.0))
+    if largest > 1.0 + BALL_TOLERANCE:
+        raise ValueError(f"{name} must lie in the unit ball (norm <= 1), got a vector of norm {largest:.6g}")
+    return vectors
+
+
+def symmetric(name: str, matrix: Array) -> Array:
+    """A symmetric matrix, up to rounding; returned exactly so."""
+    scale = float(np.abs(matrix).max(initial=0.0))
+    if float(np.abs(matrix - matrix.T).max(initial=0.0)) > 1e-10 * scale:
+        raise ValueError(f"{name} must be symmetric, got a matrix that differs from its transpose")
+    return 0.5 * (matrix + matrix.T)
+
+
+def memory_matrix(
+    A0: Any, d: int, m: int | float, gamma: float, *, differentiable: bool = False
+) -> tuple[Array, float]:
+    """A0 (None is the identity) as a symmetric matrix, and the largest norm of a power of it.
+
+    The second value bounds the operator norm of `(A0 + sum of m a a^T)^gamma` over the ball
+    (equation (7) of the paper for A0 = I): `(lambda_max(A0) + m)^gamma` for gamma >= 0 and
+    `lambda_min(A0)^gamma` for gamma < 0. Where gradients are needed (`differentiable`), a singular A0 must
+    come with gamma = 0 or gamma >= 1: the derivative of x^gamma is infinite at 0 between them.
+    """
+    if A0 is None:
+        matrix, low, high = np.eye(d), 1.0, 1.0
+    else:
+        matrix = symmetric("A0", array("A0", A0, (d, d)))
+        spectrum = np.linalg.eigvalsh(matrix)
+        low, high = float(spectrum[0]), float(spectrum[-1])
+        tiny = 4.0 * d * np.finfo(np.float64).eps * max(high, 0.0)
+        if low < -tiny or high < 0.0:
+            raise ValueError(f"A0 must be positive semidefinite, got the eigenvalue {low:.6g}")
+        low = low if low > tiny else 0.0
+    if gamma < 0.0 and low == 0.0:
+        raise ValueError(f"gamma must be >= 0 when A0 is singular (0 has no negative power), got {gamma:g}")
+    if differentiable and low == 0.0 and 0.0 < gamma < 1.0:
+        raise ValueError(f"gamma must be 0 or >= 1 for a gradient when A0 is singular, got {gamma:g}")
+    if gamma == 0.0:
+        bound = 1.0
+    else:
+        base = high + m if gamma > 0.0 else low
+        exponent = gamma * math.log(base) if base > 0.0 else -math.inf
+        bound = math.inf if exponent > 700.0 else math.exp(exponent)
+        # The kernels square features and differentiate powers: leave them room. m = inf has no bound.
+        if math.isfinite(base) and exponent > 300.0:
+            raise ValueError(
+                f"gamma must keep the powers of the memory matrix below 1e130, got {gamma:g}: "
+                f"an eigenvalue of {base:.6g} to that power overflows"
+            )
+        if math.isfinite(base) and base > 0.0:
+            bound = base**gamma
+    return matrix, bound

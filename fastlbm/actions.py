@@ -1,0 +1,216 @@
+"""Action sets: owns which actions are allowed at which step, touches no rewards; the paper's set A of
+Section 2 and, for `Contextual`, its sets A_t of Remark 1.
+
+Rows of an array of actions are consecutive steps; `start` is the step of the first row, which matters
+to a contextual set alone. `seed` is an int, a SeedSequence, a Generator or None.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _validate
+from ._validate import BALL_TOLERANCE, Array, Seed
+from ._value import Value
+
+Index = NDArray[np.intp]
+Flags = NDArray[np.bool_]
+
+#: Elements of the largest temporary of a search for nearest arms (16 MB).
+_CHUNK = 2**21
+
+
+class ActionSet(Value, ABC):
+    """What every set of actions offers; a subset of the unit ball in R^d."""
+
+    __slots__ = ()
+    d: int
+
+    @property
+    def steps(self) -> float:
+        """How many steps have a set: infinity unless the set depends on the step."""
+        return math.inf
+
+    def require(self, T: int) -> None:
+        """Raise `ValueError` unless the first T steps all have a set."""
+        if self.steps < T:
+            raise ValueError(f"actions must offer a set for each of T={T} steps, got {self.steps}")
+
+    @abstractmethod
+    def project(self, actions: ArrayLike, start: int = 0) -> Array:
+        """The member nearest to each row of `actions` (n, d)."""
+
+    def contains(self, actions: ArrayLike, start: int = 0) -> Flags:
+        """Whether each row of `actions` (n, d) is a member, up to a distance of 1e-9."""
+        rows = self._rows(actions)
+        return _norms(rows - self.project(rows, start))[:, 0] <= BALL_TOLERANCE
+
+    @abstractmethod
+    def sample(self, n: int, seed: Seed = None, start: int = 0) -> Array:
+        """Independent uniform members (n, d) for n consecutive steps."""
+
+    def _rows(self, actions: ArrayLike) -> Array:
+        return _validate.array("actions", actions, (None, self.d))
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+class Ball(ActionSet):
+    """The unit ball of R^d.
+
+    >>> import fastlbm as lbm
+    >>> ball = lbm.Ball(2)
+    >>> ball.project([[3.0, 4.0], [0.5, 0.0]])
+    array([[0.6, 0.8],
+           [0.5, 0. ]])
+    >>> ball.contains([[3.0, 4.0], [0.5, 0.0]])
+    array([False,  True])
+    """
+
+    d: int
+
+    def __init__(self, d: int) -> None:
+        self._set(d=_validate.integer("d", d, low=1))
+
+    def project(self, actions: ArrayLike, start: int = 0) -> Array:
+        """Rows longer than 1 are scaled to norm 1.
+
+        >>> Ball(1).project([[-2.0], [0.5]])
+        array([[-1. ],
+               [ 0.5]])
+        """
+        rows = self._rows(actions)
+        # First by the largest entry: the square of 1e200 overflows.
+        largest: Array = np.abs(rows).max(axis=1, keepdims=True, initial=1.0)
+        rows = rows / largest
+        return rows / np.maximum(_norms(rows), 1.0)
+
+    def sample(self, n: int, seed: Seed = None, start: int = 0) -> Array:
+        """Uniform in the ball: a normal direction, a radius of u^(1/d).
+
+        >>> Ball(3).sample(5, seed=0).shape
+        (5, 3)
+        """
+        n = _validate.integer("n", n, low=0)
+        rng = _validate.generator("seed", seed)
+        direction = rng.standard_normal((n, self.d))
+        radius = rng.random((n, 1)) ** (1.0 / self.d)
+        return direction * (radius / _norms(direction))
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+class _Arms(ActionSet):
+    """What a set of arms does, given the sets of n steps as one array (n, K, d)."""
+
+    arms: Array
+    d: int = field(init=False)
+
+    @property
+    def K(self) -> int:
+        """Number of arms (of each step)."""
+        return int(self.arms.shape[-2])
+
+    @abstractmethod
+    def _sets(self, start: int, n: int) -> Array:
+        """The arms (n, K, d) of steps start, ..., start + n - 1."""
+
+    def match(self, actions: ArrayLike, start: int = 0) -> Index:
+        """Index of the arm nearest to each row of `actions` (n, d), the first of equals.
+
+        >>> Finite([[1.0, 0.0], [0.0, 1.0]]).match([[0.1, 0.7], [0.9, 0.2]])
+        array([1, 0])
+        """
+        rows = self._rows(actions)
+        sets = self._sets(start, len(rows))
+        chunk = max(1, _CHUNK // (self.K * self.d))
+        index = np.empty(len(rows), np.intp)
+        for i in range(0, len(rows), chunk):
+            gap = rows[i : i + chunk, None] - sets[i : i + chunk]
+            index[i : i + chunk] = _norms(gap)[..., 0].argmin(axis=1)
+        return index
+
+    def project(self, actions: ArrayLike, start: int = 0) -> Array:
+        """The nearest arm.
+
+        >>> Finite([[1.0, 0.0], [0.0, 1.0]]).project([[0.1, 0.7]])
+        array([[0., 1.]])
+        """
+        return self._take(self.match(actions, start), start)
+
+    def sample(self, n: int, seed: Seed = None, start: int = 0) -> Array:
+        """A uniform arm for each step.
+
+        >>> Finite([[1.0, 0.0]]).sample(2, seed=0)
+        array([[1., 0.],
+               [1., 0.]])
+        """
+        n = _validate.integer("n", n, low=0)
+        return self._take(_validate.generator("seed", seed).integers(self.K, size=n), start)
+
+    def _take(self, index: Index, start: int) -> Array:
+        return self._sets(start, len(index))[np.arange(len(index)), index]
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+class Finite(_Arms):
+    """Arms (K, d) in the unit ball, the same at every step.
+
+    >>> import fastlbm as lbm
+    >>> lbm.Finite([[1.0, 0.0], [0.0, 1.0]])
+    Finite(arms=[[1.0, 0.0], [0.0, 1.0]])
+    """
+
+    def __init__(self, arms: ArrayLike) -> None:
+        self._set(arms=_arms(arms, (None, None)))
+        self._set(d=self.arms.shape[-1])
+
+    def _sets(self, start: int, n: int) -> Array:
+        return np.broadcast_to(self.arms, (n, *self.arms.shape))
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+class Contextual(_Arms):
+    """Arms (T, K, d) in the unit ball: step t has its own K arms, `arms[t]`.
+
+    >>> import fastlbm as lbm
+    >>> sets = lbm.Contextual([[[1.0], [0.5]], [[-1.0], [-0.5]]])
+    >>> sets.match([[0.6], [-0.6]])
+    array([1, 1])
+    >>> sets.project([[0.6]], start=1)
+    array([[-0.5]])
+    >>> sets.require(3)
+    Traceback (most recent call last):
+    ...
+    ValueError: actions must offer a set for each of T=3 steps, got 2
+    """
+
+    def __init__(self, arms: ArrayLike) -> None:
+        self._set(arms=_arms(arms, (None, None, None)))
+        self._set(d=self.arms.shape[-1])
+
+    @property
+    def steps(self) -> int:
+        """How many steps have a set: T."""
+        return len(self.arms)
+
+    def _sets(self, start: int, n: int) -> Array:
+        start = _validate.integer("start", start, low=0)
+        self.require(start + n)
+        return self.arms[start : start + n]
+
+
+def _arms(arms: ArrayLike, shape: tuple[None, ...]) -> Array:
+    checked = _validate.array("arms", arms, shape)
+    if checked.size == 0:
+        raise ValueError(f"arms must hold at least one arm and one dimension, got shape {checked.shape}")
+    return _validate.in_ball("arms", checked)
+
+
+def _norms(vectors: Array) -> Array:
+    """Norms over the last axis, which is kept; infinity where a square overflows."""
+    squares: Array = np.einsum("...i,...i->...", vectors, vectors)
+    return np.sqrt(squares)[..., None]

@@ -1,0 +1,81 @@
+"""Block objectives: owns the public face of the kernels, `block_ucb`; Section 4 of the paper, the UCBs."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import _validate
+from ._validate import Array
+from .kernels.blocks import evaluate, make_work
+from .kernels.memory import make_memory
+from .kernels.optimism import O3M, OM, OM_BLOCK, Belief
+
+OPTIMISM = {"O3M": O3M, "OM": OM, "OM-Block": OM_BLOCK}
+
+
+def block_ucb(
+    actions: ArrayLike,
+    *,
+    m: int,
+    gamma: float,
+    theta: ArrayLike,
+    V_inv: ArrayLike | None = None,
+    beta: float = 0.0,
+    optimism: str = "O3M",
+    A0: ArrayLike | None = None,
+) -> tuple[float, Array]:
+    """Value of a block's upper confidence bound and its exact gradient with respect to every action.
+
+    `actions` (m+L, d) is the block; its features are b_j = (A0 + sum of the m actions before)^gamma a_j for
+    the last L actions. With ||b||^2 = b^T V_inv b the value is
+
+    - "O3M": sum_j <b_j, theta> + beta ||b_j||
+    - "OM": <s, theta> + beta ||s||, s = sum_j b_j
+    - "OM-Block": <b, theta> + beta ||b||, b the first m actions and the L features, d(m+L) numbers
+
+    `theta` and `V_inv` have d entries a side, for OM-Block d(m+L); beta = 0 needs no V_inv and gives the
+    reward of the block. Returns the value and the gradient (m+L, d). A norm has no gradient at 0: there the
+    bonus adds 0.
+
+    >>> import numpy as np
+    >>> value, grad = block_ucb([[1.0, 0.0], [0.6, 0.8]], m=1, gamma=-1.0, theta=[1.0, 0.0])
+    >>> value
+    0.3
+    >>> np.round(grad, 12)
+    array([[-0.3, -0.4],
+           [ 0.5,  0. ]])
+    """
+    m = int(_validate.memory("m", m, allow_inf=False))
+    gamma = _validate.real("gamma", gamma)
+    beta = _validate.real("beta", beta, low=0.0)
+    kind = OPTIMISM[_validate.choice("optimism", optimism, tuple(OPTIMISM))]
+    block = _validate.array("actions", actions, (None, None))
+    n, d = block.shape
+    if n <= m or d == 0:
+        raise ValueError(f"actions must have shape (m+L, d) with m={m}, L >= 1 and d >= 1, got {block.shape}")
+    size = d * n if kind == OM_BLOCK else d
+    belief = Belief(_validate.array("theta", theta, (size,)), _inverse(V_inv, size, beta), beta, kind)
+    matrix, _ = _validate.memory_matrix(A0, d, m, gamma, differentiable=True)
+    memory, form = make_memory(matrix, m, gamma)
+    columns = np.ascontiguousarray(block.T)
+    value, grad = np.empty(1), np.empty((d, n))
+    with np.errstate(all="ignore"):
+        evaluate(memory, form, belief, columns, 1, make_work(memory, form, n, 1), value, grad)
+    if not (np.isfinite(value[0]) and np.isfinite(grad).all()):
+        raise ValueError(f"actions must keep the powers of the memory matrix finite, got an overflow at gamma={gamma:g}")
+    return float(value[0]), np.ascontiguousarray(grad.T)
+
+
+def _inverse(V_inv: ArrayLike | None, size: int, beta: float) -> Array:
+    """V_inv, checked: symmetric and positive definite."""
+    if V_inv is None:
+        if beta > 0.0:
+            raise ValueError(f"V_inv must be given when beta > 0, got None with beta={beta:g}")
+        return np.eye(size)
+    matrix = _validate.symmetric("V_inv", _validate.array("V_inv", V_inv, (size, size)))
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        raise ValueError("V_inv must be positive definite, got a matrix with an eigenvalue <= 0") from None
+    return matrix

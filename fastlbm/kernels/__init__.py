@@ -1,0 +1,1 @@
+"""The compiled core. Nothing in here imports from the Python layer above it."""

@@ -1,0 +1,25 @@
+"""How every kernel is compiled: the one place for njit options.
+
+`FASTLBM_CACHE=0` in the environment turns the on-disk cache off. `NUMBA_DISABLE_JIT=1` runs the
+kernels as plain Python, for tests and debuggers.
+"""
+
+from __future__ import annotations
+
+import os
+
+from numba import njit
+
+CACHE = os.environ.get("FASTLBM_CACHE", "1") != "0"
+
+#: Everything of fast-math that keeps NaN and infinity meaningful.
+FASTMATH = {"contract", "arcp", "nsz", "afn", "reassoc"}
+
+#: A kernel: compiled at its first call, kept on disk, free of the GIL, x/0 as in NumPy.
+kernel = njit(cache=CACHE, nogil=True, error_model="numpy", fastmath=FASTMATH)
+
+#: A kernel whose floating-point operations keep the order in which they are written.
+exact_kernel = njit(cache=CACHE, nogil=True, error_model="numpy")
+
+#: A piece of a kernel's inner loop: inlined, so that the loop around it can be vectorised.
+inline = njit(cache=CACHE, nogil=True, error_model="numpy", fastmath=FASTMATH, forceinline=True)

@@ -1,0 +1,13 @@
+"""Names for the arrays that kernels take, for the reader and the type checker."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+#: (rows, N): one quantity a row, one column for each action or window, unit stride along a row.
+Rows = NDArray[np.float64]
+#: (rows, TILE), see `spectra`; flat in `pair`.
+Tile = NDArray[np.float64]

@@ -1,0 +1,209 @@
+"""Blocks of actions to features and back, the forward and backward steps, for any m, d and A0.
+
+A block is kept time-contiguous: actions (d, N), one row a coordinate, one column an action. Several
+blocks lie side by side, `lanes` of them, column t*lanes + s holding action t of block s: the actions of
+a window are then the same row shifted by multiples of `lanes`, whatever the number of blocks, and every
+loop runs with unit stride over windows of all blocks. A window is kept in the column of its action.
+
+X_j = A0 + sum of the m actions before j, b_j = X_j^gamma a_j  (equations (1) and (2) of the paper).
+
+Dense form: the spectrum of X_j, size d. Gram form, for A0 = c I and m < d, with U the d x m matrix of
+the window: X^gamma = c^gamma I + U phi(U^T U) U^T with phi(x) = ((c + x)^gamma - c^gamma)/x, size m.
+In the Gram form every inner product that a window needs is one of D_s[r] = <a_r, a_{r+s}>, s = 0..m,
+shared by all windows, and so is the derivative with respect to it.
+
+This module owns the tiles of both forms; the Gram form for m <= 2 has a module of its own, `pair`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._jit import kernel
+from ._types import Matrix, Rows, Tile
+from .powers import GENERAL, Power, make_power
+from .spectra import spectra
+from .spectral import apply, dot_rows, general_differences, make_layout, root_differences, rotate_in
+
+#: Below this c the Gram form subtracts numbers of the size of c^gamma: the dense form is used.
+GRAM_FROM = 1e-3
+
+
+class Memory(NamedTuple):
+    """What the memory matrix is made of, beside A0. `k` is the size of the spectra."""
+
+    d: int
+    m: int
+    gram: bool
+    k: int
+    power: Power
+
+
+def make_memory(A0: Matrix, m: int, gamma: float) -> tuple[Memory, Matrix | None]:
+    """The Memory, and what the kernels take for A0: None selects the closed forms of `pair`.
+
+    None is a type of its own, so that a problem compiles only the kernels of its form.
+    """
+    d = A0.shape[0]
+    c = float(A0[0, 0])
+    isotropic = c >= GRAM_FROM and bool((A0 == c * np.eye(d)).all())
+    if isotropic and m <= 2:
+        return Memory(d, m, True, 2, make_power(gamma, c)), None
+    gram = isotropic and m < d
+    return Memory(d, m, gram, m if gram else d, make_power(gamma, c if gram else None)), A0
+
+
+@kernel
+def shifted_products(a: Rows, m: int, lanes: int, D: Rows) -> None:
+    """D_s[r] = <a_r, a_{r+s}>, s = 0..m."""
+    D[:] = 0.0
+    for s in range(m + 1):
+        shift = s * lanes
+        for i in range(a.shape[0]):
+            for w in range(a.shape[1] - shift):
+                D[s, w] += a[i, w] * a[i, w + shift]
+
+
+@kernel
+def add_products(a: Rows, m: int, lanes: int, K: Rows, grad: Rows) -> None:
+    """Adds to grad what comes through D, given K_s[r] = d value / d D_s[r]."""
+    for s in range(m + 1):
+        shift = s * lanes
+        for i in range(a.shape[0]):
+            for w in range(a.shape[1] - shift):
+                grad[i, w] += K[s, w] * a[i, w + shift]
+            for w in range(a.shape[1] - shift):
+                grad[i, w + shift] += K[s, w] * a[i, w]
+
+
+@kernel
+def tile_forward(
+    memory: Memory, A0: Matrix, lanes: int, a: Rows, D: Rows, start: int, n: int, t: Tile, B: Rows
+) -> None:
+    """Features B (d, N) of the n <= TILE windows from column `start`; leaves the spectra in t."""
+    d, m, k, gram, power = memory.d, memory.m, memory.k, memory.gram, memory.power
+    at = make_layout(k)
+    if gram:
+        # X = U^T U and q = U^T a; row s belongs to s + 1 steps ago.
+        for s in range(m):
+            for r in range(s, m):
+                row, shift = at.X + s * m + r, start - (r + 1) * lanes
+                for w in range(n):
+                    t[row, w] = D[r - s, shift + w]
+            row, shift = at.q + s, start - (s + 1) * lanes
+            for w in range(n):
+                t[row, w] = D[s + 1, shift + w]
+    else:
+        # X = A0 + sum of a a^T and q = a.
+        for i in range(d):
+            for j in range(i, d):
+                row = at.X + i * d + j
+                for w in range(n):
+                    t[row, w] = A0[i, j]
+                for s in range(0, m, 2):
+                    shift, other = start - (s + 1) * lanes, start - min(s + 2, m) * lanes
+                    one = 1.0 if s + 1 < m else 0.0
+                    for w in range(n):
+                        t[row, w] += (
+                            a[i, shift + w] * a[j, shift + w] + one * a[i, other + w] * a[j, other + w]
+                        )
+            row = at.q + i
+            for w in range(n):
+                t[row, w] = a[i, start + w]
+    spectra(t, at.X, at.lam, at.Q, k, n)
+    if power.kind == GENERAL:
+        general_differences(power, gram, t, k, n)
+    else:
+        root_differences(power, gram, t, k, n)
+    rotate_in(t, at.Q, at.q, at.lam, k, n)
+    apply(t, at.Q, at.f, at.lam, at.y, at.z, k, n)
+    for i in range(d):
+        if gram:
+            for w in range(n):
+                B[i, start + w] = power.c_power * a[i, start + w]
+            for s in range(m):
+                row, shift = at.z + s, start - (s + 1) * lanes
+                for w in range(n):
+                    B[i, start + w] += t[row, w] * a[i, shift + w]
+        else:
+            row = at.z + i
+            for w in range(n):
+                B[i, start + w] = t[row, w]
+
+
+@kernel
+def tile_backward(
+    memory: Memory, lanes: int, a: Rows, U: Rows, start: int, n: int, t: Tile, K: Rows, grad: Rows
+) -> None:
+    """Adds the share of n windows to grad (d, N) and, in the Gram form, to K_s[r] = d value / d D_s[r]."""
+    d, m, k, gram = memory.d, memory.m, memory.k, memory.gram
+    at = make_layout(k)
+    # p = U^T u or u; both vectors rotated; y = f(X) p.
+    for s in range(k):
+        row = at.p + s
+        if gram:
+            shift = start - (s + 1) * lanes
+            for w in range(n):
+                t[row, w] = 0.0
+            for i in range(d):
+                for w in range(n):
+                    t[row, w] += a[i, shift + w] * U[i, start + w]
+        else:
+            for w in range(n):
+                t[row, w] = U[s, start + w]
+    rotate_in(t, at.Q, at.q, at.lam, k, n)
+    rotate_in(t, at.Q, at.p, at.q, k, n)
+    apply(t, at.Q, at.f, at.q, at.p, at.y, k, n)
+    # S = Q [Gamma o (x p^T + p x^T)/2] Q^T into the rows of X.
+    for i in range(k):
+        for j in range(i, k):
+            out, mirror, g = at.X + i * k + j, at.X + j * k + i, at.gamma + i * k + j
+            xi, xj, pi, pj = at.lam + i, at.lam + j, at.q + i, at.q + j
+            for w in range(n):
+                t[out, w] = 0.5 * t[g, w] * (t[xi, w] * t[pj, w] + t[pi, w] * t[xj, w])
+            for w in range(n):
+                t[mirror, w] = t[out, w]
+    for i in range(k):
+        for j in range(k):
+            dot_rows(t, at.scratch + i * k + j, at.Q + i * k, 1, at.X + j, k, k, n)
+    for i in range(k):
+        for j in range(k):
+            dot_rows(t, at.X + i * k + j, at.scratch + i * k, 1, at.Q + j * k, 1, k, n)
+    if gram:
+        for s in range(m):
+            row, shift = at.y + s, start - (s + 1) * lanes
+            for w in range(n):
+                K[s + 1, shift + w] += t[row, w]
+            for r in range(s, m):
+                row, shift = at.X + s * m + r, start - (r + 1) * lanes
+                # `add_products` differentiates <a, a> from both sides: the diagonal counts once.
+                factor = 1.0 if r == s else 2.0
+                for w in range(n):
+                    K[r - s, shift + w] += factor * t[row, w]
+    for i in range(d):
+        if gram:
+            for w in range(n):
+                grad[i, start + w] += memory.power.c_power * U[i, start + w]
+            for s in range(m):
+                row, shift = at.z + s, start - (s + 1) * lanes
+                for w in range(n):
+                    grad[i, shift + w] += t[row, w] * U[i, start + w]
+        else:
+            row = at.y + i
+            for w in range(n):
+                grad[i, start + w] += t[row, w]
+            for s in range(m):
+                shift = start - (s + 1) * lanes
+                for j in range(0, d, 3):
+                    # H a with H = 2 S, three columns of H a pass.
+                    one, two = 2.0 if j + 1 < d else 0.0, 2.0 if j + 2 < d else 0.0
+                    j1, j2 = min(j + 1, d - 1), min(j + 2, d - 1)
+                    h0, h1, h2 = at.X + i * d + j, at.X + i * d + j1, at.X + i * d + j2
+                    for w in range(n):
+                        grad[i, shift + w] += (
+                            2.0 * t[h0, w] * a[j, shift + w]
+                            + one * t[h1, w] * a[j1, shift + w]
+                            + two * t[h2, w] * a[j2, shift + w]
+                        )

@@ -1,0 +1,148 @@
+"""Functions of many small symmetric matrices, and their gradients: owns the rows of a tile.
+
+For symmetric X = Q diag(lam) Q^T of size k and a scalar function f, both forms of the memory kernels need
+z = f(X) q in the forward step and, in the backward step, y = f(X) p and S, the gradient of p^T f(X) q with
+respect to X, which is Q [Gamma o (p' q'^T + q' p'^T)/2] Q^T with q' = Q^T q, p' = Q^T p and the Loewner
+matrix Gamma_ij = f[lam_i, lam_j] (Daleckii and Krein). f is x^gamma in the dense form; in the Gram form it
+is phi(x) = ((c + x)^gamma - c^gamma)/x = f[c, c + x], whose Loewner matrix is f[c, c + x, c + y].
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from ._jit import kernel
+from ._types import Tile
+from .powers import (
+    GENERAL,
+    HALF,
+    Power,
+    first_difference,
+    homogeneous,
+    horner,
+    shifted_first_difference,
+    shifted_second_difference,
+)
+
+
+class Layout(NamedTuple):
+    """First rows of what a tile holds; matrices take k*k rows, vectors k."""
+
+    X: int  # the matrices, upper triangle; `gradient` leaves S here
+    Q: int  # eigenvectors
+    gamma: int  # Loewner matrices, upper triangle
+    scratch: int
+    lam: int  # eigenvalues, then scratch
+    f: int  # function of the eigenvalues
+    q: int
+    z: int
+    p: int
+    y: int
+    rows: int
+
+
+@kernel
+def make_layout(k: int) -> Layout:
+    """The rows for matrices of size k."""
+    s = 4 * k * k
+    # The solver keeps a cosine and a sine in the rows of lam, also for k = 1.
+    j = max(k, 2)
+    f = s + j
+    return Layout(0, k * k, 2 * k * k, 3 * k * k, s, f, f + k, f + 2 * k, f + 3 * k, f + 4 * k, f + 5 * k)
+
+
+@kernel
+def dot_rows(t: Tile, out: int, x: int, x_step: int, y: int, y_step: int, count: int, n: int) -> None:
+    """Row out = sum over r < count of the products of the rows x + r*x_step and y + r*y_step.
+
+    Three products a pass: the loop over windows costs as much as its bounds and overlap checks.
+    """
+    for r in range(0, count, 3):
+        keep = 0.0 if r == 0 else 1.0
+        one, two = 1.0 if r + 1 < count else 0.0, 1.0 if r + 2 < count else 0.0
+        r1, r2 = min(r + 1, count - 1), min(r + 2, count - 1)
+        x0, x1, x2 = x + r * x_step, x + r1 * x_step, x + r2 * x_step
+        y0, y1, y2 = y + r * y_step, y + r1 * y_step, y + r2 * y_step
+        for w in range(n):
+            t[out, w] = (keep * t[out, w] + t[x0, w] * t[y0, w]) + (
+                one * t[x1, w] * t[y1, w] + two * t[x2, w] * t[y2, w]
+            )
+
+
+@kernel
+def rotate_in(t: Tile, Q: int, x: int, out: int, k: int, n: int) -> None:
+    """out = Q^T x."""
+    for i in range(k):
+        dot_rows(t, out + i, Q + i, k, x, 1, k, n)
+
+
+@kernel
+def apply(t: Tile, Q: int, f: int, x: int, scratch: int, out: int, k: int, n: int) -> None:
+    """out = Q (f o x)."""
+    for i in range(k):
+        dot_rows(t, scratch + i, f + i, 0, x + i, 0, 1, n)
+    for i in range(k):
+        dot_rows(t, out + i, Q + i * k, 1, scratch, 1, k, n)
+
+
+@kernel
+def root_differences(power: Power, gram: bool, t: Tile, k: int, n: int) -> None:
+    """f and its Loewner matrix for an integer or half-integer gamma; leaves roots in the rows of lam."""
+    at = make_layout(k)
+    half, negative, y0, s0 = power.kind == HALF, power.negative, power.y0, power.s0
+    first, second = power.first, power.second
+    shift = power.c if gram else 0.0
+    # f_i = zeroth + (one + slope y) horner(first, y), divided by s0 + s in the Gram form of half powers.
+    if gram:
+        zeroth, one, slope, factor = 0.0, 0.0 if negative else 1.0, -y0 if negative else 0.0, y0
+    else:
+        zeroth, one, slope, factor = 1.0 if power.gamma == 0.0 else 0.0, 0.0, 1.0, -1.0
+        second = first
+    unit, factor = (0.0, factor) if negative else (1.0, 0.0)
+    for i in range(k):
+        s, y, f = at.lam + i, at.y + i, at.f + i
+        for w in range(n):
+            x = shift + max(t[s, w], 0.0)
+            x = math.sqrt(x) if half else x
+            t[s, w] = x
+            t[y, w] = 1.0 / x if negative else x
+        for w in range(n):
+            value = zeroth + (one + slope * t[y, w]) * horner(first, t[y, w])
+            t[f, w] = value / (s0 + t[s, w]) if half and gram else value
+    for i in range(k):
+        for j in range(i, k):
+            g, f = at.gamma + i * k + j, at.f + i
+            y, z = at.y + i, at.y + j
+            for w in range(n):
+                t[g, w] = (unit + factor * t[y, w] * t[z, w]) * homogeneous(second, t[y, w], t[z, w])
+            if half:
+                # The chain rule for x = s^2. Two zero eigenvalues leave 0/0, whose value here is 0.
+                r, s = at.lam + i, at.lam + j
+                if gram:
+                    for w in range(n):
+                        t[g, w] = (t[g, w] - t[f, w]) / ((t[r, w] + t[s, w]) * (s0 + t[s, w]))
+                else:
+                    for w in range(n):
+                        t[g, w] /= t[r, w] + t[s, w] + 1e-300
+
+
+@kernel
+def general_differences(power: Power, gram: bool, t: Tile, k: int, n: int) -> None:
+    """f and its Loewner matrix for any gamma, one number after the other."""
+    at = make_layout(k)
+    c, gamma = power.c, power.gamma
+    for i in range(k):
+        for w in range(n):
+            x = max(t[at.lam + i, w], 0.0)
+            t[at.lam + i, w] = x
+            t[at.f + i, w] = shifted_first_difference(c, x, gamma) if gram else x**gamma
+    for i in range(k):
+        for j in range(i, k):
+            for w in range(n):
+                x, y = t[at.lam + i, w], t[at.lam + j, w]
+                if gram:
+                    value = shifted_second_difference(c, x, y, gamma)
+                else:
+                    value = first_difference(x, y, gamma)
+                t[at.gamma + i * k + j, w] = value

@@ -1,0 +1,172 @@
+"""The model: owns the parameters of a linear bandit with memory and its expected rewards; Section 2 of
+the paper, equations (1) and (2).
+
+It holds no state: what was played before comes as an argument, noise comes from a seed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import _validate
+from ._validate import Array, Seed
+from ._value import Value, writable
+from .actions import ActionSet, Ball
+from .kernels import rewards as _kernels
+
+NOISES = ("gaussian", "uniform", "rademacher")
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+class LBM(Value):
+    """A linear bandit with memory: `y_t = <a_t, A(a_{t-m}, ..., a_{t-1}) theta> + eta_t`.
+
+    `A(a_1, ..., a_m) = (A0 + sum a_s a_s^T)^gamma`. theta (d,) lies in the unit ball; m is an integer or
+    `math.inf`; A0 (d, d), symmetric and positive semidefinite, is the identity by default; sigma is the
+    standard deviation of the noise and its sub-Gaussian factor; `actions` is the unit ball by default.
+
+    >>> import fastlbm as lbm
+    >>> env = lbm.LBM([1.0, 0.0], m=1, gamma=-1.0)
+    >>> env.expected_rewards([[1.0, 0.0], [1.0, 0.0], [0.6, 0.8], [1.0, 0.0]])
+    array([1.  , 0.5 , 0.3 , 0.82])
+    """
+
+    theta: Array
+    m: int | float
+    gamma: float
+    A0: Array
+    sigma: float
+    actions: ActionSet
+    noise: str
+    power_bound: float = field(init=False)
+
+    def __init__(
+        self,
+        theta: ArrayLike,
+        m: float = 2,
+        gamma: float = -3.0,
+        A0: ArrayLike | None = None,
+        sigma: float = 0.1,
+        actions: ActionSet | None = None,
+        noise: str = "gaussian",
+    ) -> None:
+        vector = _validate.in_ball("theta", _validate.array("theta", theta, (None,)))
+        d = len(vector)
+        if d == 0:
+            raise ValueError("theta must have at least one dimension, got shape (0,)")
+        m = _validate.memory("m", m, allow_inf=True)
+        gamma = _validate.real("gamma", gamma)
+        matrix, power_bound = _validate.memory_matrix(A0, d, m, gamma)
+        if actions is None:
+            actions = Ball(d)
+        elif not isinstance(actions, ActionSet):
+            raise TypeError(f"actions must be a Ball, a Finite or a Contextual, got {actions!r}")
+        if actions.d != d:
+            raise ValueError(f"actions must have the dimension of theta, {d}, got {actions.d}")
+        sigma = _validate.real("sigma", sigma, low=0.0)
+        noise = _validate.choice("noise", noise, NOISES)
+        self._set(theta=vector, m=m, gamma=gamma, A0=matrix, power_bound=power_bound)
+        self._set(sigma=sigma, actions=actions, noise=noise)
+
+    @classmethod
+    def random(cls, d: int = 3, m: float = 2, gamma: float = -3.0, seed: Seed = 0, **parameters: Any) -> Self:
+        """A model whose theta is uniform on the unit sphere; `parameters` as for `LBM`.
+
+        >>> env = LBM.random(d=4, seed=1)
+        >>> env.d, round(float(env.theta @ env.theta), 12)
+        (4, 1.0)
+        """
+        d = _validate.integer("d", d, low=1)
+        direction = _validate.generator("seed", seed).standard_normal(d)
+        return cls(direction / np.linalg.norm(direction), m, gamma, **parameters)
+
+    @property
+    def d(self) -> int:
+        """Dimension of theta and of the actions."""
+        return len(self.theta)
+
+    @property
+    def is_stationary(self) -> bool:
+        """Whether the expected reward ignores the past (Example 1)."""
+        return self.m == 0 or self.gamma == 0.0
+
+    @property
+    def reward_bound(self) -> float:
+        """R: no expected reward is larger in size; infinity if m is and gamma > 0.
+
+        The paper's (m+1)^(gamma+) for A0 = I, here for any A0 and times ||theta||.
+
+        >>> LBM([0.6, 0.8], m=2, gamma=2.0).reward_bound
+        9.0
+        """
+        size = float(np.linalg.norm(self.theta))
+        return self.power_bound * size if size > 0.0 else 0.0  # inf * 0 is NaN
+
+    def expected_rewards(self, actions: ArrayLike, history: ArrayLike | None = None) -> Array:
+        """Expected reward (T,) of each step of the sequence `actions` (T, d).
+
+        `history` (h, d) was played before: its last m rows count, missing ones are zero. Any finite
+        actions will do, in the action set or not.
+
+        >>> env = LBM([0.6, 0.8], m=2, gamma=-3.0)
+        >>> env.expected_rewards([[0.6, 0.8], [0.6, 0.8]])
+        array([1.   , 0.125])
+        >>> env.expected_rewards([[0.6, 0.8]], history=[[0.6, 0.8]])
+        array([0.125])
+        """
+        rows = _validate.array("actions", actions, (None, self.d))
+        past = self._window(history)
+        m = -1 if self.m == math.inf else int(self.m)
+        arrays = (writable(rows), writable(past), writable(self.A0))
+        with np.errstate(all="ignore"):
+            rewards: Array = _kernels.expected_rewards(*arrays, m, self.gamma, writable(self.theta))
+        return self._finite("actions", rewards)
+
+    def memory_matrix(self, history: ArrayLike | None = None) -> Array:
+        """A(history) = (A0 + sum a_s a_s^T)^gamma (d, d) over the last m rows of `history` (h, d).
+
+        >>> LBM([1.0, 0.0], m=2, gamma=-1.0).memory_matrix([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+        array([[1.        , 0.        ],
+               [0.        , 0.33333333]])
+        """
+        past = self._window(history)
+        with np.errstate(all="ignore"):
+            X = self._finite("history", self.A0 + past.T @ past)
+            spectrum, Q = np.linalg.eigh(X)
+            powers = np.maximum(spectrum, 0.0) ** self.gamma  # rounding may leave -1e-17 of a singular X
+            return self._finite("history", (Q * powers) @ Q.T)
+
+    def draw_noise(self, n: int, seed: Seed = None) -> Array:
+        """Noise eta (n,) of standard deviation sigma.
+
+        >>> sorted(set(LBM([1.0], noise="rademacher").draw_noise(100, seed=0).tolist()))
+        [-0.1, 0.1]
+        """
+        n = _validate.integer("n", n, low=0)
+        rng = _validate.generator("seed", seed)
+        if self.noise == "gaussian":
+            return self.sigma * rng.standard_normal(n)
+        if self.noise == "rademacher":
+            return self.sigma * rng.choice([-1.0, 1.0], size=n)
+        # Uniform on [-c, c] is c/sqrt(3)-sub-Gaussian: E exp(s eta) = sum (cs)^2k / (2k+1)! is at most
+        # sum (cs)^2k / (6^k k!) = exp(s^2 (c^2/3) / 2), for (2k+1)! >= 6^k k!.
+        return self.sigma * math.sqrt(3.0) * rng.uniform(-1.0, 1.0, n)
+
+    def _window(self, history: ArrayLike | None) -> Array:
+        if history is None:
+            return np.empty((0, self.d))
+        past = _validate.array("history", history, (None, self.d))
+        return past[int(max(len(past) - self.m, 0)) :]
+
+    def _finite(self, name: str, result: Array) -> Array:
+        if not np.isfinite(result).all():
+            raise ValueError(
+                f"{name} must keep the memory matrix and its powers finite, got powers that overflow "
+                f"with gamma={self.gamma:g}"
+            )
+        return result

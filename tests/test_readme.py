@@ -1,0 +1,25 @@
+"""The README: its Python runs and prints what it says, its commands are those of continuous integration."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_python_prints_what_the_comments_say(capsys: pytest.CaptureFixture[str]) -> None:
+    """The blocks run in order, each with the names of those before it."""
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL))
+    promised = re.findall(r"^print\(.*\)  # (.*)$", code, flags=re.MULTILINE)
+    assert promised
+    exec(compile(code, "README.md", "exec"), {})
+    assert capsys.readouterr().out.splitlines() == promised
+
+
+def test_commands_are_those_of_continuous_integration() -> None:
+    commands = re.findall(r"^python3 -m venv .*$", README, flags=re.MULTILINE)
+    assert ["pytest" in command for command in commands] == [False, True]
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert [command for command in commands if f'"{command}"' not in script] == []
