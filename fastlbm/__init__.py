@@ -16,8 +16,21 @@ if TYPE_CHECKING:
     from .actions import Ball, Contextual, Finite
     from .blocks import block_ucb
     from .model import LBM
+    from .planning import best_block, best_cycle, opt_bounds, plan_block
 
-__all__ = ["LBM", "Ball", "Contextual", "Finite", "__version__", "block_ucb", "theory"]
+__all__ = [
+    "LBM",
+    "Ball",
+    "Contextual",
+    "Finite",
+    "__version__",
+    "best_block",
+    "best_cycle",
+    "block_ucb",
+    "opt_bounds",
+    "plan_block",
+    "theory",
+]
 
 #: The module that owns each public name; a name that is not here is a module itself.
 _OWNERS = {
@@ -25,7 +38,11 @@ _OWNERS = {
     "Contextual": "actions",
     "Finite": "actions",
     "LBM": "model",
+    "best_block": "planning",
+    "best_cycle": "planning",
     "block_ucb": "blocks",
+    "opt_bounds": "planning",
+    "plan_block": "planning",
 }
 
 

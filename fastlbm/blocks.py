@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from . import _validate
 from ._validate import Array
+from ._value import writable
 from .kernels.blocks import evaluate, make_work
 from .kernels.memory import make_memory
 from .kernels.optimism import O3M, OM, OM_BLOCK, Belief
@@ -48,14 +49,11 @@ def block_ucb(
     """
     m = int(_validate.memory("m", m, allow_inf=False))
     gamma = _validate.real("gamma", gamma)
-    beta = _validate.real("beta", beta, low=0.0)
-    kind = OPTIMISM[_validate.choice("optimism", optimism, tuple(OPTIMISM))]
     block = _validate.array("actions", actions, (None, None))
     n, d = block.shape
     if n <= m or d == 0:
         raise ValueError(f"actions must have shape (m+L, d) with m={m}, L >= 1 and d >= 1, got {block.shape}")
-    size = d * n if kind == OM_BLOCK else d
-    belief = Belief(_validate.array("theta", theta, (size,)), _inverse(V_inv, size, beta), beta, kind)
+    belief = make_belief(theta, V_inv, beta, optimism, d, n)
     matrix, _ = _validate.memory_matrix(A0, d, m, gamma, differentiable=True)
     memory, form = make_memory(matrix, m, gamma)
     columns = np.ascontiguousarray(block.T)
@@ -65,6 +63,17 @@ def block_ucb(
     if not (np.isfinite(value[0]) and np.isfinite(grad).all()):
         raise ValueError(f"actions must keep the powers of the memory matrix finite, got an overflow at gamma={gamma:g}")
     return float(value[0]), np.ascontiguousarray(grad.T)
+
+
+def make_belief(
+    theta: ArrayLike, V_inv: ArrayLike | None, beta: float, optimism: str, d: int, n: int
+) -> Belief:
+    """The checked arguments that say what a learner knows, for blocks of n actions in d dimensions."""
+    kind = OPTIMISM[_validate.choice("optimism", optimism, tuple(OPTIMISM))]
+    beta = _validate.real("beta", beta, low=0.0)
+    size = d * n if kind == OM_BLOCK else d
+    vector = writable(_validate.array("theta", theta, (size,)))
+    return Belief(vector, _inverse(V_inv, size, beta), beta, kind)
 
 
 def _inverse(V_inv: ArrayLike | None, size: int, beta: float) -> Array:

@@ -69,6 +69,7 @@ def _facts() -> Iterator[tuple[str, str]]:
     import numba
     import numpy
     import scipy
+    from numba.extending import is_jitted
 
     from .kernels import _jit
 
@@ -89,9 +90,9 @@ def _facts() -> Iterator[tuple[str, str]]:
     if not _jit.CACHE:
         yield "disk cache", "off (FASTLBM_CACHE=0)"
     elif jit:
-        from .kernels.rewards import expected_rewards
+        from .kernels import blocks
 
-        path = str(expected_rewards.stats.cache_path)
+        path = next(str(f.stats.cache_path) for f in vars(blocks).values() if is_jitted(f))
         yield "disk cache", f"on, {path}, {'writable' if _is_writable(path) else 'NOT writable'}"
 
 

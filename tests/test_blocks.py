@@ -139,6 +139,20 @@ def test_hard_cases_everywhere(gamma: float, optimism: str) -> None:
 
 
 @pytest.mark.nojit
+@pytest.mark.parametrize("d", [4, 5, 6, 7, 8, 9, 10, 11])
+def test_two_eigenvalues_of_A0(d: int) -> None:
+    for seed in range(12):
+        rng = np.random.default_rng([d, seed])
+        Q = naive.orthogonal(d, rng)
+        A0 = (Q * np.where(np.arange(d) < rng.integers(1, d), 1.0, 2.5)) @ Q.T
+        problem = naive.problem(d=d, m=0, L=1, A0=0.5 * (A0 + A0.T))
+        value, grad = fastlbm.block_ucb(**problem)
+        value_np, grad_np = naive.block_ucb(**problem)
+        np.testing.assert_allclose(value, value_np, rtol=1e-12)
+        np.testing.assert_allclose(grad, grad_np, rtol=0, atol=1e-12 * np.abs(grad_np).max())
+
+
+@pytest.mark.nojit
 @pytest.mark.parametrize("optimism", OPTIMISM)
 @pytest.mark.parametrize("gamma", [0.0, 1.0, 1.5, 2.0, 3.7])
 def test_singular_A0(gamma: float, optimism: str) -> None:
@@ -365,6 +379,17 @@ def test_defaults() -> None:
     np.testing.assert_array_equal(grad_default, grad)
 
 
+@pytest.mark.nojit
+@pytest.mark.parametrize("optimism", OPTIMISM)
+def test_the_reward_of_a_block_needs_no_V_inv(optimism: str) -> None:
+    problem = naive.problem(beta=0.0, optimism=optimism)
+    value, grad = fastlbm.block_ucb(**problem)
+    del problem["V_inv"], problem["beta"]
+    value_plain, grad_plain = fastlbm.block_ucb(**problem)
+    assert value_plain == value
+    np.testing.assert_array_equal(grad_plain, grad)
+
+
 # --- bad input ----------------------------------------------------------------------------------------
 
 
@@ -406,6 +431,7 @@ BAD = [
     ("V_inv", {"V_inv": INDEFINITE}, ValueError),
     ("V_inv", {"V_inv": -np.eye(3)}, ValueError),
     ("V_inv", {"V_inv": "identity"}, TypeError),
+    ("V_inv", {"V_inv": None}, ValueError),
     ("V_inv", {"optimism": "OM-Block", "theta": np.ones(12)}, ValueError),
     ("A0", {"A0": np.eye(2)}, ValueError),
     ("A0", {"A0": 1.0}, ValueError),

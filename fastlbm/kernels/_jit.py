@@ -15,11 +15,10 @@ CACHE = os.environ.get("FASTLBM_CACHE", "1") != "0"
 #: Everything of fast-math that keeps NaN and infinity meaningful.
 FASTMATH = {"contract", "arcp", "nsz", "afn", "reassoc"}
 
-#: A kernel: compiled at its first call, kept on disk, free of the GIL, x/0 as in NumPy.
-kernel = njit(cache=CACHE, nogil=True, error_model="numpy", fastmath=FASTMATH)
+OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": FASTMATH}
 
-#: A kernel whose floating-point operations keep the order in which they are written.
-exact_kernel = njit(cache=CACHE, nogil=True, error_model="numpy")
+#: A kernel: compiled at its first call, kept on disk, free of the GIL, x/0 as in NumPy.
+kernel = njit(cache=CACHE, **OPTIONS)
 
 #: A piece of a kernel's inner loop: inlined, so that the loop around it can be vectorised.
-inline = njit(cache=CACHE, nogil=True, error_model="numpy", fastmath=FASTMATH, forceinline=True)
+inline = njit(cache=CACHE, forceinline=True, **OPTIONS)

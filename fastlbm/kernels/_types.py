@@ -9,5 +9,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 #: (rows, N): one quantity a row, one column for each action or window, unit stride along a row.
 Rows = NDArray[np.float64]
-#: (rows, TILE), see `spectra`; flat in `pair`.
+#: (rows, TILE): what is kept of TILE windows, see `spectra`.
 Tile = NDArray[np.float64]
+#: (tiles, rows*TILE): many of them, flat.
+Tiles = NDArray[np.float64]

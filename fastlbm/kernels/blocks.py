@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 
-from ._jit import kernel
-from ._types import Matrix, Rows, Vector
-from .memory import Memory, add_products, shifted_products, tile_backward, tile_forward
+from ._jit import OPTIONS, kernel
+from ._types import Matrix, Rows, Tiles, Vector
+from .memory import Memory, general_backward, general_forward
 from .optimism import O3M, Belief, additive, joint
 from .pair import ROWS, pair_backward, pair_forward
 from .spectra import TILE
@@ -21,7 +23,7 @@ class Work(NamedTuple):
     B: Rows  # (d, N) features
     U: Rows  # (d, N) derivative of the objective with respect to the features
     D: Rows  # (m+1, N) shifted inner products, then the derivative with respect to them
-    tiles: Matrix  # (tiles, rows*TILE) spectra
+    tiles: Tiles  # (tiles, rows*TILE) spectra
     scratch: Rows  # (2, N)
 
 
@@ -41,21 +43,53 @@ def make_work(memory: Memory, A0: Matrix | None, N: int, lanes: int) -> Work:
     )
 
 
+def forward(
+    memory: Memory, A0: Matrix | None, lanes: int, a: Rows, D: Rows, tiles: Tiles, B: Rows
+) -> None:
+    """Features B (d, N) of all windows of the blocks in a (d, N), by the form that A0 selects."""
+    if A0 is None:
+        pair_forward(memory.power, memory.m, lanes, a, tiles, B)
+    else:
+        general_forward(memory, A0, lanes, a, D, tiles, B)
+
+
+def backward(
+    memory: Memory, A0: Matrix | None, lanes: int, a: Rows, U: Rows, D: Rows, tiles: Tiles, grad: Rows
+) -> None:
+    """The gradient: adds to the first m columns of grad (d, N), fills the others, by the same form."""
+    if A0 is None:
+        pair_backward(memory.power, memory.m, lanes, a, U, tiles, grad)
+    else:
+        general_backward(memory, lanes, a, U, D, tiles, grad)
+
+
+# Compiled, the form is chosen by the type of A0: a problem compiles only the kernels that it needs.
+
+
+@overload(forward, jit_options=OPTIONS)
+def _forward(memory, A0, lanes, a, D, tiles, B):  # type: ignore[no-untyped-def]
+    if isinstance(A0, types.NoneType):
+        return lambda memory, A0, lanes, a, D, tiles, B: pair_forward(
+            memory.power, memory.m, lanes, a, tiles, B
+        )
+    return lambda memory, A0, lanes, a, D, tiles, B: general_forward(memory, A0, lanes, a, D, tiles, B)
+
+
+@overload(backward, jit_options=OPTIONS)
+def _backward(memory, A0, lanes, a, U, D, tiles, grad):  # type: ignore[no-untyped-def]
+    if isinstance(A0, types.NoneType):
+        return lambda memory, A0, lanes, a, U, D, tiles, grad: pair_backward(
+            memory.power, memory.m, lanes, a, U, tiles, grad
+        )
+    return lambda memory, A0, lanes, a, U, D, tiles, grad: general_backward(
+        memory, lanes, a, U, D, tiles, grad
+    )
+
+
 @kernel
 def features(memory: Memory, A0: Matrix | None, a: Rows, lanes: int, work: Work) -> None:
-    """work.B from the blocks that lie side by side in a (d, N); keeps the spectra for `evaluate`."""
-    m = memory.m
-    B, D, tiles = work.B, work.D, work.tiles
-    N = a.shape[1]
-    if A0 is not None and memory.gram:
-        shifted_products(a, m, lanes, D)
-    for tile in range(tiles.shape[0]):
-        start = m * lanes + tile * TILE
-        n = min(TILE, N - start)
-        if A0 is None:
-            pair_forward(memory.power, m, lanes, a, start, n, tiles[tile], B)
-        else:
-            tile_forward(memory, A0, lanes, a, D, start, n, tiles[tile].reshape(-1, TILE), B)
+    """work.B from the blocks that lie side by side in a (d, N)."""
+    forward(memory, A0, lanes, a, work.D, work.tiles, work.B)
 
 
 @kernel
@@ -70,28 +104,15 @@ def evaluate(
     grad: Rows,
 ) -> None:
     """values (lanes,) and grad (d, N) of the blocks that lie side by side in a (d, N)."""
-    d, m = memory.d, memory.m
-    B, U, K, tiles = work.B, work.U, work.D, work.tiles
-    N = a.shape[1]
-    features(memory, A0, a, lanes, work)
+    m = memory.m
+    B, U, D, tiles = work.B, work.U, work.D, work.tiles
+    forward(memory, A0, lanes, a, D, tiles, B)
     if belief.kind == O3M:
         additive(belief.theta, belief.V_inv, belief.beta, m, lanes, B, U, work.scratch, values)
     else:
         joint(belief, m, lanes, a, B, U, values)
     # The features of the first m actions are the actions themselves (OM-Block), or absent and U is 0.
-    for i in range(d):
+    for i in range(a.shape[0]):
         for w in range(m * lanes):
             grad[i, w] = U[i, w]
-        for w in range(m * lanes, N):
-            grad[i, w] = 0.0
-    if A0 is not None:
-        K[:] = 0.0
-    for tile in range(tiles.shape[0]):
-        start = m * lanes + tile * TILE
-        n = min(TILE, N - start)
-        if A0 is None:
-            pair_backward(memory.power, m, lanes, a, U, start, n, tiles[tile], grad)
-        else:
-            tile_backward(memory, lanes, a, U, start, n, tiles[tile].reshape(-1, TILE), K, grad)
-    if A0 is not None and memory.gram:
-        add_products(a, m, lanes, K, grad)
+    backward(memory, A0, lanes, a, U, D, tiles, grad)

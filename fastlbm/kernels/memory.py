@@ -22,9 +22,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ._jit import kernel
-from ._types import Matrix, Rows, Tile
+from ._types import Matrix, Rows, Tile, Tiles
 from .powers import GENERAL, Power, make_power
-from .spectra import spectra
+from .spectra import TILE, spectra
 from .spectral import apply, dot_rows, general_differences, make_layout, root_differences, rotate_in
 
 #: Below this c the Gram form subtracts numbers of the size of c^gamma: the dense form is used.
@@ -56,7 +56,7 @@ def make_memory(A0: Matrix, m: int, gamma: float) -> tuple[Memory, Matrix | None
 
 
 @kernel
-def shifted_products(a: Rows, m: int, lanes: int, D: Rows) -> None:
+def _shifted_products(a: Rows, m: int, lanes: int, D: Rows) -> None:
     """D_s[r] = <a_r, a_{r+s}>, s = 0..m."""
     D[:] = 0.0
     for s in range(m + 1):
@@ -67,7 +67,7 @@ def shifted_products(a: Rows, m: int, lanes: int, D: Rows) -> None:
 
 
 @kernel
-def add_products(a: Rows, m: int, lanes: int, K: Rows, grad: Rows) -> None:
+def _add_products(a: Rows, m: int, lanes: int, K: Rows, grad: Rows) -> None:
     """Adds to grad what comes through D, given K_s[r] = d value / d D_s[r]."""
     for s in range(m + 1):
         shift = s * lanes
@@ -79,7 +79,7 @@ def add_products(a: Rows, m: int, lanes: int, K: Rows, grad: Rows) -> None:
 
 
 @kernel
-def tile_forward(
+def _tile_forward(
     memory: Memory, A0: Matrix, lanes: int, a: Rows, D: Rows, start: int, n: int, t: Tile, B: Rows
 ) -> None:
     """Features B (d, N) of the n <= TILE windows from column `start`; leaves the spectra in t."""
@@ -100,14 +100,14 @@ def tile_forward(
         for i in range(d):
             for j in range(i, d):
                 row = at.X + i * d + j
-                for w in range(n):
-                    t[row, w] = A0[i, j]
-                for s in range(0, m, 2):
-                    shift, other = start - (s + 1) * lanes, start - min(s + 2, m) * lanes
-                    one = 1.0 if s + 1 < m else 0.0
+                for s in range(0, max(m, 1), 2):
+                    # Two actions of the window a pass; a missing one counts as 0.
+                    shift, other = start - min(s + 1, m) * lanes, start - min(s + 2, m) * lanes
+                    initial, keep = (A0[i, j], 0.0) if s == 0 else (0.0, 1.0)
+                    one, two = 1.0 if s < m else 0.0, 1.0 if s + 1 < m else 0.0
                     for w in range(n):
-                        t[row, w] += (
-                            a[i, shift + w] * a[j, shift + w] + one * a[i, other + w] * a[j, other + w]
+                        t[row, w] = (initial + keep * t[row, w]) + (
+                            one * a[i, shift + w] * a[j, shift + w] + two * a[i, other + w] * a[j, other + w]
                         )
             row = at.q + i
             for w in range(n):
@@ -134,13 +134,13 @@ def tile_forward(
 
 
 @kernel
-def tile_backward(
+def _tile_backward(
     memory: Memory, lanes: int, a: Rows, U: Rows, start: int, n: int, t: Tile, K: Rows, grad: Rows
 ) -> None:
     """Adds the share of n windows to grad (d, N) and, in the Gram form, to K_s[r] = d value / d D_s[r]."""
     d, m, k, gram = memory.d, memory.m, memory.k, memory.gram
     at = make_layout(k)
-    # p = U^T u or u; both vectors rotated; y = f(X) p.
+    # p = U^T u or u, rotated, and y = f(X) p; the rotated q is in the rows of lam since the forward step.
     for s in range(k):
         row = at.p + s
         if gram:
@@ -153,7 +153,6 @@ def tile_backward(
         else:
             for w in range(n):
                 t[row, w] = U[s, start + w]
-    rotate_in(t, at.Q, at.q, at.lam, k, n)
     rotate_in(t, at.Q, at.p, at.q, k, n)
     apply(t, at.Q, at.f, at.q, at.p, at.y, k, n)
     # S = Q [Gamma o (x p^T + p x^T)/2] Q^T into the rows of X.
@@ -163,13 +162,14 @@ def tile_backward(
             xi, xj, pi, pj = at.lam + i, at.lam + j, at.q + i, at.q + j
             for w in range(n):
                 t[out, w] = 0.5 * t[g, w] * (t[xi, w] * t[pj, w] + t[pi, w] * t[xj, w])
-            for w in range(n):
-                t[mirror, w] = t[out, w]
+            if i != j:
+                for w in range(n):
+                    t[mirror, w] = t[out, w]
     for i in range(k):
         for j in range(k):
             dot_rows(t, at.scratch + i * k + j, at.Q + i * k, 1, at.X + j, k, k, n)
     for i in range(k):
-        for j in range(k):
+        for j in range(i, k):
             dot_rows(t, at.X + i * k + j, at.scratch + i * k, 1, at.Q + j * k, 1, k, n)
     if gram:
         for s in range(m):
@@ -178,7 +178,7 @@ def tile_backward(
                 K[s + 1, shift + w] += t[row, w]
             for r in range(s, m):
                 row, shift = at.X + s * m + r, start - (r + 1) * lanes
-                # `add_products` differentiates <a, a> from both sides: the diagonal counts once.
+                # `_add_products` differentiates <a, a> from both sides: the diagonal counts once.
                 factor = 1.0 if r == s else 2.0
                 for w in range(n):
                     K[r - s, shift + w] += factor * t[row, w]
@@ -200,10 +200,42 @@ def tile_backward(
                     # H a with H = 2 S, three columns of H a pass.
                     one, two = 2.0 if j + 1 < d else 0.0, 2.0 if j + 2 < d else 0.0
                     j1, j2 = min(j + 1, d - 1), min(j + 2, d - 1)
-                    h0, h1, h2 = at.X + i * d + j, at.X + i * d + j1, at.X + i * d + j2
+                    h0 = at.X + min(i, j) * d + max(i, j)
+                    h1, h2 = at.X + min(i, j1) * d + max(i, j1), at.X + min(i, j2) * d + max(i, j2)
                     for w in range(n):
                         grad[i, shift + w] += (
                             2.0 * t[h0, w] * a[j, shift + w]
                             + one * t[h1, w] * a[j1, shift + w]
                             + two * t[h2, w] * a[j2, shift + w]
                         )
+
+
+@kernel
+def general_forward(memory: Memory, A0: Matrix, lanes: int, a: Rows, D: Rows, tiles: Tiles, B: Rows) -> None:
+    """Features B (d, N) of all windows of the blocks in a (d, N); leaves the spectra in the tiles."""
+    N = a.shape[1]
+    if memory.gram:
+        _shifted_products(a, memory.m, lanes, D)
+    for tile in range(tiles.shape[0]):
+        start = memory.m * lanes + tile * TILE
+        t = tiles[tile].reshape(-1, TILE)
+        _tile_forward(memory, A0, lanes, a, D, start, min(TILE, N - start), t, B)
+
+
+@kernel
+def general_backward(memory: Memory, lanes: int, a: Rows, U: Rows, D: Rows, tiles: Tiles, grad: Rows) -> None:
+    """The gradient, given U = d value / d B: adds to the first m columns of grad (d, N), fills the others.
+
+    D is used up.
+    """
+    N = a.shape[1]
+    D[:] = 0.0
+    for i in range(a.shape[0]):
+        for w in range(memory.m * lanes, N):
+            grad[i, w] = 0.0
+    for tile in range(tiles.shape[0]):
+        start = memory.m * lanes + tile * TILE
+        t = tiles[tile].reshape(-1, TILE)
+        _tile_backward(memory, lanes, a, U, start, min(TILE, N - start), t, D, grad)
+    if memory.gram:
+        _add_products(a, memory.m, lanes, D, grad)

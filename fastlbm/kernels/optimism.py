@@ -41,30 +41,41 @@ def additive(
     d, N = B.shape
     start = m * lanes
     n = N - start
-    for w in range(n):
-        scratch[0, w] = 0.0
-        scratch[1, w] = 0.0
     for i in range(d):
-        scale = theta[i]
         if beta == 0.0:
             for w in range(n):
-                scratch[0, w] += scale * B[i, start + w]
-            for w in range(n):
-                U[i, start + w] = scale
+                U[i, start + w] = theta[i]
             continue
-        # V_inv b, four columns of V_inv at a time; a missing column counts as 0.
-        for j in range(0, d, 4):
+        # V_inv b, six columns of V_inv a pass; a missing column counts as 0.
+        for j in range(0, d, 6):
             j1, j2, j3 = min(j + 1, d - 1), min(j + 2, d - 1), min(j + 3, d - 1)
+            j4, j5 = min(j + 4, d - 1), min(j + 5, d - 1)
             v0 = V_inv[i, j]
             v1 = V_inv[i, j1] if j + 1 < d else 0.0
             v2 = V_inv[i, j2] if j + 2 < d else 0.0
             v3 = V_inv[i, j3] if j + 3 < d else 0.0
+            v4 = V_inv[i, j4] if j + 4 < d else 0.0
+            v5 = V_inv[i, j5] if j + 5 < d else 0.0
             keep = 0.0 if j == 0 else 1.0
             for w in range(start, N):
-                U[i, w] = keep * U[i, w] + (v0 * B[j, w] + v1 * B[j1, w] + (v2 * B[j2, w] + v3 * B[j3, w]))
+                U[i, w] = (keep * U[i, w] + v0 * B[j, w]) + (
+                    (v1 * B[j1, w] + v2 * B[j2, w]) + (v3 * B[j3, w] + (v4 * B[j4, w] + v5 * B[j5, w]))
+                )
+    # <b, theta> and b^T V_inv b, three coordinates a pass.
+    for i in range(0, d, 3):
+        i1, i2 = min(i + 1, d - 1), min(i + 2, d - 1)
+        one, two = 1.0 if i + 1 < d else 0.0, 1.0 if i + 2 < d else 0.0
+        keep = 0.0 if i == 0 else 1.0
+        s0, s1, s2 = theta[i], one * theta[i1], two * theta[i2]
         for w in range(n):
-            scratch[0, w] += scale * B[i, start + w]
-            scratch[1, w] += U[i, start + w] * B[i, start + w]
+            scratch[0, w] = (keep * scratch[0, w] + s0 * B[i, start + w]) + (
+                s1 * B[i1, start + w] + s2 * B[i2, start + w]
+            )
+        if beta > 0.0:
+            for w in range(n):
+                scratch[1, w] = (keep * scratch[1, w] + U[i, start + w] * B[i, start + w]) + (
+                    one * U[i1, start + w] * B[i1, start + w] + two * U[i2, start + w] * B[i2, start + w]
+                )
     if beta > 0.0:
         for w in range(n):
             squared = scratch[1, w]
@@ -75,11 +86,17 @@ def additive(
             scale = theta[i]
             for w in range(n):
                 U[i, start + w] = scale + scratch[1, w] * U[i, start + w]
-    for s in range(lanes):
+    if lanes == 1:
         total = 0.0
-        for w in range(s, n, lanes):
+        for w in range(n):
             total += scratch[0, w]
-        values[s] = total
+        values[0] = total
+    else:
+        for s in range(lanes):
+            values[s] = 0.0
+        for w in range(0, n, lanes):
+            for s in range(lanes):
+                values[s] += scratch[0, w + s]
 
 
 @kernel

@@ -20,12 +20,12 @@ from typing import NamedTuple
 from ._jit import inline, kernel
 
 #: Highest degree of the polynomials; powers up to DEGREE + 1 (or half of it) are taken by multiplication.
-DEGREE = 6
+DEGREE = 4
 
 GENERAL, INTEGER, HALF = 0, 1, 2
 
 #: Coefficients by degree.
-Coefficients = tuple[float, float, float, float, float, float, float]
+Coefficients = tuple[float, float, float, float, float]
 
 
 class Power(NamedTuple):
@@ -67,13 +67,13 @@ def make_power(gamma: float, c: float | None) -> Power:
 def _row(y0: float, top: int) -> Coefficients:
     """y0^(top - i) by degree i = 0..DEGREE, 0 beyond the top."""
     a = [y0 ** (top - i) if i <= top else 0.0 for i in range(DEGREE + 1)]
-    return a[0], a[1], a[2], a[3], a[4], a[5], a[6]
+    return a[0], a[1], a[2], a[3], a[4]
 
 
 @inline
 def horner(a: Coefficients, y: float) -> float:
     """sum_i a_i y^i."""
-    return a[0] + y * (a[1] + y * (a[2] + y * (a[3] + y * (a[4] + y * (a[5] + y * a[6])))))
+    return a[0] + y * (a[1] + y * (a[2] + y * (a[3] + y * a[4])))
 
 
 @inline
@@ -90,13 +90,7 @@ def homogeneous(a: Coefficients, y: float, z: float) -> float:
     total += a[3] * h
     p *= y
     h = z * h + p
-    total += a[4] * h
-    p *= y
-    h = z * h + p
-    total += a[5] * h
-    p *= y
-    h = z * h + p
-    return total + a[6] * h
+    return total + a[4] * h
 
 
 @kernel
@@ -122,8 +116,8 @@ def shifted_first_difference(c: float, g: float, gamma: float) -> float:
     return c ** (gamma - 1.0) * math.expm1(gamma * math.log1p(gap)) / gap
 
 
-#: Relative spread of the arguments below which the second difference is taken by its series.
-#: The quotient above it loses a factor of 1/spread; the series' terms fall at least like (spread/2)^i.
+#: Relative spread of the arguments, times |gamma|/5 for steep powers, below which the second difference is
+#: taken by its series. The quotient loses a factor of 1/spread; the terms fall like (spread/2)^i.
 _CLOSE = 0.3
 _TERMS = 26
 
@@ -132,7 +126,7 @@ _TERMS = 26
 def shifted_second_difference(c: float, g: float, h: float, gamma: float) -> float:
     """f[c, c + g, c + h] for c > 0 and g, h >= 0."""
     low, high = min(g, h), max(g, h)
-    if high > _CLOSE * (c + high):
+    if high * max(1.0, 0.2 * abs(gamma)) > _CLOSE * (c + high):
         upper = first_difference(c + low, c + high, gamma)
         return (upper - shifted_first_difference(c, low, gamma)) / high
     # Taylor at the middle: f[x0, x1, x2] = sum_k f^(k)(mid)/k! h_{k-2}(x0 - mid, x1 - mid, x2 - mid).

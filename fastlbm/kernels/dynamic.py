@@ -1,0 +1,209 @@
+"""Dynamic programs over the last m arms of a finite set: owns the states and their transitions.
+
+A state is the last m arms, the oldest the leading digit in base K: S = K^m states. Playing arm a leads from
+s to (s K + a) mod S. X = A0 + sum of a a^T does not care about order, so that states with the same arms
+share a row of step values, one of W: the value of arm a in state s is values[rank[s], a].
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._jit import inline, kernel
+from ._types import Matrix, Vector
+
+Cube = NDArray[np.float64]
+Table = NDArray[np.int32]
+
+#: Steps after which the values are shifted towards 0, so that a million of them add no rounding.
+_SHIFT_EVERY = 64
+
+
+@inline
+def _next(s: int, a: int, K: int, S: int) -> int:
+    """The state after arm a in state s."""
+    return (s * K + a) % S
+
+
+@kernel
+def fill_states(K: int, m: int, windows: Table, rank: Table) -> int:
+    """Fills windows (W, m) with the distinct sorted windows and rank (S,) with the row of every state.
+
+    W is the number of multisets, (K+m-1 choose m), and is returned.
+    """
+    digits = np.empty(m, dtype=np.int64)
+    count = 0
+    for s in range(rank.shape[0]):
+        code = s
+        for i in range(m - 1, -1, -1):
+            digits[i] = code % K
+            code //= K
+        for i in range(1, m):
+            x, j = digits[i], i
+            while j > 0 and digits[j - 1] > x:
+                digits[j] = digits[j - 1]
+                j -= 1
+            digits[j] = x
+        code = 0
+        for i in range(m):
+            code = code * K + digits[i]
+        # A sorted window has the smallest code of its permutations: the others come later.
+        if code == s:
+            for i in range(m):
+                windows[count, i] = digits[i]
+            rank[s] = count
+            count += 1
+        else:
+            rank[s] = rank[code]
+    return count
+
+
+@kernel
+def bellman(values: Cube, rank: Table, steps: int, V: Vector, policy: Table) -> float:
+    """V_t(s) = max_a values_t(s, a) + V_{t+1}(s'), t = steps-1..0; V (S,) holds V_steps, then V_0 - shift.
+
+    Returns the shift. values is (steps, W, K) or, the same at every step, (1, W, K). policy (steps, S), or
+    (0, S) to do without, gets the first best arm.
+    """
+    K, S = values.shape[2], rank.shape[0]
+    varying, keep = values.shape[0] > 1, policy.shape[0] > 0
+    tail = max(S // K, 1)
+    # Two indices: numba checks the sign of a flat one at every element (measured: half of the speed).
+    ahead = np.empty((tail, K))
+    flat = ahead.reshape(tail * K)
+    total = 0.0
+    for back in range(steps):
+        t = steps - 1 - back
+        row = t if varying else 0
+        # A first state without a way on has -inf, which must not spread.
+        if back % _SHIFT_EVERY == 0 and V[0] > -math.inf:
+            shift = V[0]
+            total += shift
+            for s in range(S):
+                V[s] -= shift
+        for s in range(tail * K):
+            # Without memory every arm leads to the one state.
+            flat[s] = V[s] if S > 1 else V[0]
+        for oldest in range(S // tail):
+            for u in range(tail):
+                s = oldest * tail + u
+                at, arm = rank[s], 0
+                best = values[row, at, 0] + ahead[u, 0]
+                for a in range(1, K):
+                    x = values[row, at, a] + ahead[u, a]
+                    arm = a if x > best else arm
+                    best = x if x > best else best
+                V[s] = best
+                if keep:
+                    policy[t, s] = arm
+    return total
+
+
+@kernel
+def reach(values: Matrix, rank: Table, start: int, bias: Vector, slack: float, W: Vector, back: Table) -> int:
+    """W (S,) gets the best value of back.shape[0] steps from `start` to every state, -inf if there is none.
+
+    back[t, s] is the state before s; values is (W, K), m >= 1. A state whose value so far plus
+    bias(s) - bias(start) is below -slack is left out: where values(s, a) + bias(s') <= bias(s), no walk
+    through it closes with -slack or more. Returns how often a state was left.
+    """
+    K, S = values.shape[1], rank.shape[0]
+    old, new = np.full(S, -math.inf), np.full(S, -math.inf)
+    here, there = np.empty(S, dtype=np.int32), np.empty(S, dtype=np.int32)
+    old[start] = 0.0
+    here[0] = start
+    active, count = 1, 0
+    for t in range(back.shape[0]):
+        reached = 0
+        for i in range(active):
+            s = here[i]
+            so_far = old[s]
+            old[s] = -math.inf
+            if so_far + bias[s] - bias[start] < -slack:
+                continue
+            count += 1
+            at, to = rank[s], s * K % S
+            for a in range(K):
+                x, q = so_far + values[at, a], to + a
+                if x > new[q]:
+                    if new[q] == -math.inf:
+                        there[reached] = q
+                        reached += 1
+                    new[q] = x
+                    back[t, q] = s
+        active = reached
+        old, new = new, old
+        here, there = there, here
+    for s in range(S):
+        W[s] = old[s]
+    return count
+
+
+@kernel
+def howard(
+    values: Matrix, rank: Table, policy: Table, bias: Vector, rounding: float, limit: int
+) -> tuple[int, float]:
+    """A state on a cycle of maximum mean, by Howard's policy iteration for several chains; and a certificate.
+
+    policy (S,) is where to begin and becomes the policy; bias (S,) likewise. With the mean c of the cycle
+    the certificate is gap = max values(s, a) - c + bias(s') - bias(s): no cycle's mean exceeds c + gap.
+    Gains smaller than `rounding` do not count; `limit` bounds the iterations.
+    """
+    K, S = values.shape[1], rank.shape[0]
+    gain, seen, path = np.zeros(S), np.empty(S, dtype=np.int64), np.empty(S, dtype=np.int64)
+    root, top = 0, -math.inf
+    for iteration in range(limit):
+        top = -math.inf
+        for s in range(S):
+            seen[s] = -1
+        for s in range(S):
+            n, u = 0, s
+            while seen[u] < 0:
+                seen[u] = s
+                path[n] = u
+                n += 1
+                u = _next(u, policy[u], K, S)
+            closed = n > 0 and seen[u] == s
+            if closed:
+                # A new cycle through u, whose bias stays as it was: it is what makes the iteration end.
+                total, length, v = 0.0, 0, u
+                while length == 0 or v != u:
+                    total += values[rank[v], policy[v]]
+                    length += 1
+                    v = _next(v, policy[v], K, S)
+                gain[u] = total / length
+                if gain[u] > top:
+                    root, top = u, gain[u]
+            for i in range(n - 1, -1, -1):
+                v = path[i]
+                if not closed or v != u:
+                    q = _next(v, policy[v], K, S)
+                    gain[v] = gain[q]
+                    bias[v] = values[rank[v], policy[v]] - gain[q] + bias[q]
+        changed = False
+        for s in range(S if iteration < limit - 1 else 0):
+            arm, best = -1, gain[s] + rounding
+            for a in range(K):
+                q = _next(s, a, K, S)
+                if gain[q] > best:
+                    arm, best = a, gain[q]
+            if arm < 0:
+                best = bias[s] + rounding
+                for a in range(K):
+                    q = _next(s, a, K, S)
+                    x = values[rank[s], a] - gain[s] + bias[q]
+                    if gain[q] >= gain[s] - rounding and x > best:
+                        arm, best = a, x
+            if arm >= 0:
+                policy[s] = arm
+                changed = True
+        if not changed:
+            break
+    gap = -math.inf
+    for s in range(S):
+        for a in range(K):
+            gap = max(gap, values[rank[s], a] - top + bias[_next(s, a, K, S)] - bias[s])
+    return root, gap

@@ -1,0 +1,216 @@
+"""The search for a best block in the unit ball: owns starts and local moves, leaves climbing to `ascend`.
+
+The objective has many local maxima, and good blocks are nearly periodic. So the starts are cycles of a few
+periods, tiled; the greedy sequence; random blocks; and blocks of the caller, such as the previous plan.
+Then the best block found is changed locally, a stretch drawn anew, the block rotated in time or one action
+moved elsewhere, several changes side by side, with a short ascent after each.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ._jit import kernel
+from ._types import Matrix, Rows, Vector
+from .ascent import ascend, wrapped_values
+from .blocks import features, make_work
+from .memory import Memory
+from .optimism import OM_BLOCK, Belief
+
+#: Local changes that climb side by side.
+MOVES_AT_ONCE = 8
+#: Values that differ by less than this share count as equal: the better cycle decides.
+TIE = 1e-9
+
+
+class Effort(NamedTuple):
+    """How hard to search."""
+
+    starts: int  # fresh starts, beside the caller's
+    moves: int  # local changes of the best block, in groups of MOVES_AT_ONCE
+    ticks: int  # most evaluations of one ascent
+    tolerance: float  # relative gain over a few steps at which an ascent ends
+    limit: int  # evaluations after which no new ascent begins
+
+
+@kernel
+def search(
+    memory: Memory,
+    A0: Matrix | None,
+    belief: Belief,
+    n: int,
+    wrap: bool,
+    warm: Rows,
+    effort: Effort,
+    rng: np.random.Generator,
+) -> tuple[Rows, float, int, bool]:
+    """The best block of n steps (with `wrap`: cycle of period n) that was found, (d, n).
+
+    `warm` (d, n*k) holds k blocks side by side to start from. Also returns its value, the number of block
+    values and gradients that were computed, and whether the last ascent converged.
+    """
+    d = memory.d
+    given = warm.shape[1] // n
+    lanes = given + effort.starts
+    x = np.zeros((d, n * lanes))
+    for i in range(d):
+        for t in range(n):
+            for s in range(given):
+                x[i, t * lanes + s] = warm[i, t * given + s]
+    for s in range(given, lanes):
+        _draw_start(memory, A0, belief, x, s, lanes, s - given, rng)
+    values = np.empty(lanes)
+    evaluations = ascend(memory, A0, belief, x, lanes, wrap, effort.ticks, effort.tolerance, values)
+    winner = _largest_at(values)
+    if not wrap and lanes > 1 and belief.kind != OM_BLOCK:
+        # Equal blocks: the one that is better when it is played again and again.
+        top = values[winner]
+        again = wrapped_values(memory, A0, belief.theta, x, lanes)
+        for s in range(lanes):
+            tied = values[s] >= top - TIE * abs(top)
+            if tied and again[s] > again[winner] + TIE * abs(again[winner]):
+                winner = s
+    best = _lane(x, lanes, winner)
+    value = values[winner]
+
+    changed = np.empty((d, n * MOVES_AT_ONCE))
+    outcome = np.empty(MOVES_AT_ONCE)
+    for _ in range((effort.moves + MOVES_AT_ONCE - 1) // MOVES_AT_ONCE):
+        if evaluations >= effort.limit:
+            break
+        for s in range(MOVES_AT_ONCE):
+            _change(best, changed, s, memory.m, rng)
+        evaluations += ascend(
+            memory, A0, belief, changed, MOVES_AT_ONCE, wrap, effort.ticks, effort.tolerance, outcome
+        )
+        s = _largest_at(outcome)
+        if outcome[s] > value:
+            value = outcome[s]
+            best = _lane(changed, MOVES_AT_ONCE, s)
+    values = np.empty(1)
+    last = ascend(memory, A0, belief, best, 1, wrap, effort.ticks, 0.01 * effort.tolerance, values)
+    return best, values[0], evaluations + last, last < effort.ticks
+
+
+@kernel
+def _lane(x: Rows, lanes: int, s: int) -> Rows:
+    """A copy of block s of those in x."""
+    d, n = x.shape[0], x.shape[1] // lanes
+    out = np.empty((d, n))
+    for i in range(d):
+        for t in range(n):
+            out[i, t] = x[i, t * lanes + s]
+    return out
+
+
+@kernel
+def _largest_at(values: Vector) -> int:
+    best = 0
+    for s in range(1, values.shape[0]):
+        if values[s] > values[best]:
+            best = s
+    return best
+
+
+@kernel
+def _draw_start(
+    memory: Memory,
+    A0: Matrix | None,
+    belief: Belief,
+    x: Rows,
+    s: int,
+    lanes: int,
+    index: int,
+    rng: np.random.Generator,
+) -> None:
+    """Fills lane s: the greedy sequence, then cycles of random unit actions of one period or another."""
+    d, m = memory.d, memory.m
+    n = x.shape[1] // lanes
+    if index == 0:
+        _greedy(memory, A0, belief, x, s, lanes, rng)
+        return
+    # Half of the starts have the period m + 1, at which an action returns just when it is forgotten.
+    choice = index % 8
+    period = m + 1
+    if choice == 2:
+        period = m + 2
+    elif choice == 4:
+        period = 2 * (m + 1)
+    elif choice == 6:
+        period = 1 + index // 8 % (m + 1)
+    elif choice == 0:
+        period = n if index % 16 == 8 else 2 * m + 1
+    for t in range(n):
+        if t < period:
+            _draw_action(x, t * lanes + s, rng)
+        else:
+            for i in range(d):
+                x[i, t * lanes + s] = x[i, (t - period) * lanes + s]
+
+
+@kernel
+def _draw_action(x: Rows, column: int, rng: np.random.Generator) -> None:
+    """A uniform unit vector."""
+    d = x.shape[0]
+    size = 0.0
+    for i in range(d):
+        x[i, column] = rng.standard_normal()
+        size += x[i, column] * x[i, column]
+    for i in range(d):
+        x[i, column] /= math.sqrt(size)
+
+
+@kernel
+def _greedy(
+    memory: Memory, A0: Matrix | None, belief: Belief, x: Rows, s: int, lanes: int, rng: np.random.Generator
+) -> None:
+    """Lane s: each action the best one for its own step, X^gamma theta normalised."""
+    d, m = memory.d, memory.m
+    n = x.shape[1] // lanes
+    window = np.zeros((d, m + 1))
+    work = make_work(memory, A0, m + 1, 1)
+    for t in range(n):
+        for i in range(d):
+            window[i, m] = belief.theta[t * d + i] if belief.kind == OM_BLOCK else belief.theta[i]
+        features(memory, A0, window, 1, work)
+        size = 0.0
+        for i in range(d):
+            size += work.B[i, m] * work.B[i, m]
+        if size > 0.0:
+            for i in range(d):
+                x[i, t * lanes + s] = work.B[i, m] / math.sqrt(size)
+        else:
+            _draw_action(x, t * lanes + s, rng)
+        for i in range(d):
+            for r in range(m - 1):
+                window[i, r] = window[i, r + 1]
+            if m > 0:
+                window[i, m - 1] = x[i, t * lanes + s]
+
+
+@kernel
+def _change(best: Rows, out: Rows, s: int, m: int, rng: np.random.Generator) -> None:
+    """Lane s of out: the block `best` (d, n) with one local change."""
+    d, n = best.shape
+    kind = int(3 * rng.random())
+    shift = int(n * rng.random())
+    target = int(n * rng.random())
+    length = 1 + int((m + 2) * rng.random())
+    for t in range(n):
+        source = t
+        if kind == 1:  # rotated in time
+            source = (t + shift) % n
+        elif kind == 2:  # the action at `shift` moved to `target`
+            if t == target:
+                source = shift
+            else:
+                rank = t if t < target else t - 1
+                source = rank if rank < shift else rank + 1
+        for i in range(d):
+            out[i, t * MOVES_AT_ONCE + s] = best[i, source]
+    if kind == 0:  # a stretch drawn anew
+        for t in range(shift, min(shift + length, n)):
+            _draw_action(out, t * MOVES_AT_ONCE + s, rng)
