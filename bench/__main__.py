@@ -21,7 +21,9 @@ HEADLINES = (
 
 def ratio(p: Problem, rounds: int = 3) -> tuple[float, float, float]:
     """Seconds a window, seconds an eigh, and their ratio: the median of interleaved rounds."""
-    pairs = sorted(((seconds_per_window(p), eigh_seconds(p)) for _ in range(rounds)), key=lambda x: x[1] / x[0])
+    pairs = sorted(
+        ((seconds_per_window(p), eigh_seconds(p)) for _ in range(rounds)), key=lambda x: x[1] / x[0]
+    )
     ours, yardstick = pairs[rounds // 2]
     return ours, yardstick, yardstick / ours
 

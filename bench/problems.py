@@ -32,7 +32,9 @@ class Problem(NamedTuple):
     def matrices(self) -> np.ndarray:
         """The memory matrices of all windows (L, d, d): what a spectral method has to decompose."""
         starts = range(self.windows)
-        return np.stack([self.A0 + self.actions[j : j + self.m].T @ self.actions[j : j + self.m] for j in starts])
+        return np.stack(
+            [self.A0 + self.actions[j : j + self.m].T @ self.actions[j : j + self.m] for j in starts]
+        )
 
 
 def problem(d: int, m: int, L: int, gamma: float, *, isotropic: bool = True, seed: int = 0) -> Problem:

@@ -61,7 +61,9 @@ def block_ucb(
     with np.errstate(all="ignore"):
         evaluate(memory, form, belief, columns, 1, make_work(memory, form, n, 1), value, grad)
     if not (np.isfinite(value[0]) and np.isfinite(grad).all()):
-        raise ValueError(f"actions must keep the powers of the memory matrix finite, got an overflow at gamma={gamma:g}")
+        raise ValueError(
+            f"actions must keep the powers of the memory matrix finite, got an overflow at gamma={gamma:g}"
+        )
     return float(value[0]), np.ascontiguousarray(grad.T)
 
 

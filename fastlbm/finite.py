@@ -34,7 +34,9 @@ TIE = 1e-12
 #: Steps of dynamic programs spent on a tie.
 _TIE_OPERATIONS = 2e7
 #: Steps of dynamic programs spent on a cycle of given length, some seconds.
-_CYCLE_OPERATIONS = 1e9
+_CYCLE_OPERATIONS = 5e8
+#: Of these, what is spent before a search for a good cycle.
+_EASY_CYCLE = 1e8
 #: The same for a horizon, about ten seconds; and windows to solve where every step has its own arms.
 _HORIZON_OPERATIONS = 1e10
 _WINDOWS = 2e7
@@ -52,8 +54,8 @@ _AXES, _RANDOM = 8, 8
 _SWEEP_COST = 5e6
 #: Size up to which spectra are taken: LAPACK's threads get in the way of others (measured: seconds at 300).
 _SMALL = 64
-#: Random cycles, and redrawn stretches, that the search for a cycle without tables begins with.
-_SEARCHES = 32
+#: Windows that the search for a cycle may solve, about, which decides how often it begins again.
+_CYCLE_WINDOWS = 2e6
 #: Iterations of Howard's algorithm, which rarely takes twenty.
 _ITERATIONS = 1000
 
@@ -146,16 +148,19 @@ def best_cycle_finite(
     model = _Model(arms, m, gamma, A0)
     belief = Belief(np.array(theta, dtype=np.float64), np.eye(model.d), 0.0, O3M)
     objective = _Objective(model, belief, period, cyclic=True)
+    rng = _validate.generator("seed", seed)
     with np.errstate(all="ignore"):
         if not model.fits(period, belief, budget, False):
-            none = np.empty((0, period), dtype=np.intp)
-            return _cycle_by_search(objective, _validate.generator("seed", seed), none)
+            indices = _search_cycle(objective, rng, np.empty((0, period), dtype=np.intp))
+            return FiniteCycle(indices, objective.total(indices) / period, False)
         states = _States(model.K, m)
         values = model.values(states, m, belief.theta, belief.V_inv, 0.0)
-        indices, exact = _closed_walk(states, values, period)
+        indices, exact = _closed_walk(states, values, period, None, min(_EASY_CYCLE, _CYCLE_OPERATIONS))
         if not exact:
-            return _cycle_by_search(objective, _validate.generator("seed", seed), indices[None])
-        return FiniteCycle(indices, objective.total(indices) / period, True)
+            # What a search finds prunes most of the work.
+            indices = _search_cycle(objective, rng, indices[None])
+            indices, exact = _closed_walk(states, values, period, indices, _CYCLE_OPERATIONS)
+        return FiniteCycle(indices, objective.total(indices) / period, exact)
 
 
 def long_run_optimum(
@@ -205,7 +210,7 @@ def finite_horizon_optimum(
         raise ValueError(
             f"T must be at most {m + int(most) // each} for the optimum of K={K} arms with m={m}, got {T}"
         )
-    need = S * (4 * m + 32 + (4 * late if plan else 0))
+    need = S * (12 * m + 32 + (4 * late if plan else 0))
     if need > budget:
         raise model.refusal(S, need, budget)
     belief = Belief(theta, np.eye(model.d), 0.0, O3M)
@@ -312,17 +317,10 @@ class _States:
             state = (state * self.K + int(policy[t, state])) % self.S
         return indices, total, V
 
-    def trace(self, back: Table, state: int) -> Index:
-        """The arms on the way to `state`, from what `reach` noted."""
-        indices = np.empty(len(back), dtype=np.intp)
-        for t in range(len(back) - 1, -1, -1):
-            indices[t] = state % self.K
-            state = int(back[t, state])
-        return indices
-
-    def collect(self, values: Array, states: Index, arms: Index) -> Array:
+    def collect(self, values: Array, states: Index | Table, arms: Index) -> Array:
         """Sums of step values of `arms` (steps,), or of (steps, len(states)), played from several states."""
         total = np.zeros(len(states))
+        states = states.astype(np.intp)
         for arm in arms:
             total += values[self.rank[states], arm]
             states = (states * self.K + arm) % self.S
@@ -344,19 +342,46 @@ class _States:
                 bound = (bound[:, None] + table).reshape(self.K, self.S).max(axis=0)
             starts = starts[np.argsort(-bound[starts], kind="stable")]
         centred, flat = values - top / L, np.zeros(self.S)
-        W, back = np.empty(self.S), np.empty((L, self.S), dtype=np.int32)
-        best, indices, operations = -math.inf, None, 0
+        walks = _Walks(self, L)
+        best, indices = -math.inf, None
         for start in starts:
-            if operations > _TIE_OPERATIONS or best >= bound[start] - tolerance:
+            if walks.operations > _TIE_OPERATIONS or best >= bound[start] - tolerance:
                 break
-            operations += self.K * reach(centred, self.rank, int(start), flat, math.inf, W, back)
-            ends = np.flatnonzero(-tolerance <= W)
+            ends, totals = walks.reach(centred, self.rank, int(start), flat, math.inf)
+            ends = ends[-tolerance <= totals]
             closing = self.collect(values, ends, self.digits(int(start)))
             if len(ends) > 0 and closing.max() > best:
                 best = float(closing.max())
-                indices = np.concatenate(
-                    (self.digits(int(start)), self.trace(back, int(ends[closing.argmax()])))
-                )
+                way = walks.trace(int(ends[closing.argmax()]))
+                indices = np.concatenate((self.digits(int(start)), way))
+        return indices
+
+
+class _Walks:
+    """Best walks of n steps from one state after the other; owns the tables of `reach`."""
+
+    def __init__(self, states: _States, n: int) -> None:
+        self.K, self.row = states.K, n % 2
+        self.operations = 0
+        self._W = np.full((2, states.S), -math.inf)
+        self._here = np.empty((2, states.S), dtype=np.int32)
+        self._back = np.empty((n, states.S), dtype=np.int32)
+
+    def reach(self, values: Array, rank: Table, start: int, bias: Array, slack: float) -> tuple[Table, Array]:
+        """The states that n steps from `start` reach, and the best sums of step values on the way."""
+        count, reached = reach(values, rank, start, bias, slack, self._W, self._here, self._back)
+        self.operations += self.K * count
+        ends = self._here[self.row, :reached].copy()
+        totals = self._W[self.row, ends]
+        self._W[self.row, ends] = -math.inf
+        return ends, totals
+
+    def trace(self, state: int) -> Index:
+        """The arms of the best walk to a state that was reached last."""
+        indices = np.empty(len(self._back), dtype=np.intp)
+        for t in range(len(self._back) - 1, -1, -1):
+            indices[t] = state % self.K
+            state = int(self._back[t, state])
         return indices
 
 
@@ -418,7 +443,7 @@ class _Model:
     def rewards(self, sets: Array, windows: Table, theta: Array, arms: Array) -> Array:
         """<X^gamma a, theta> (count, K) of every window with every arm: X^gamma theta serves all arms."""
         # Not by BLAS: its threads wait for each other when the machine is busy.
-        products: Array = np.einsum("iw,ki->wk", self.apply(sets, windows, theta[None]), arms)
+        products: Array = np.einsum("iw,ki->wk", self.apply(sets, windows, theta[None]), arms, order="C")
         return products
 
     def values(self, states: _States, t: int, theta: Array, V_inv: Array, beta: float) -> Array:
@@ -436,7 +461,7 @@ class _Model:
         rows = L if self.varying or belief.kind == OM_BLOCK else 1
         kept = (L if self.varying else 1) * d if joint else 0
         bonus = 2 * d + 2 if belief.beta > 0.0 else 0
-        need = 8 * pairs * (rows + kept + bonus) + S * (8 * L + 16 * K + 4 * m + 56)
+        need = 8 * pairs * (rows + 1 + kept + bonus) + S * (8 * L + 16 * K + 24 * m + 56)
         if need <= budget and S < 2**31:
             windows = (S if belief.beta == 0.0 and not joint else S * K) * L
             if required or not self.varying or windows <= _WINDOWS:
@@ -457,7 +482,7 @@ def _ucb(B: Array, theta: Array, V_inv: Array, beta: float) -> Array:
     """<b, theta> + beta ||b|| of every column of B (d, N)."""
     N = B.shape[1]
     values = np.empty(N)
-    additive(theta, V_inv, beta, 0, N, B, np.zeros_like(B), np.empty((2, N)), values)
+    additive(theta, V_inv, beta, 0, N, B, np.zeros_like(B), np.zeros((2, N)), values)
     return values
 
 
@@ -579,10 +604,11 @@ def _plan_joint(model: _Model, objective: _Objective, L: int, rng: np.random.Gen
         while True:
             after = linear.plan(direction)
             higher, turned = objective.gradient(after)
-            if polish and higher <= value + TIE * abs(value):
+            enough = value + TIE * abs(value)
+            if polish and not higher > enough:
                 after = objective.improve(indices)
                 higher, turned = objective.gradient(after)
-            if higher <= value + TIE * abs(value):
+            if not higher > enough:
                 return indices, value, direction
             indices, value, direction = after, higher, turned
 
@@ -634,9 +660,9 @@ def _products(parts: Array, B: Array) -> Array:
     """<part, b> (steps, N) of parts (steps, d) and features (steps, d, N); one step stands for all."""
     products: Array
     if len(B) == 1:
-        products = np.einsum("ti,in->tn", parts, B[0])
+        products = np.einsum("ti,in->tn", parts, B[0], order="C")
     else:
-        products = np.einsum("ti,tin->tn", np.broadcast_to(parts, (len(B), parts.shape[1])), B)
+        products = np.einsum("ti,tin->tn", np.broadcast_to(parts, (len(B), len(B[0]))), B, order="C")
     return products
 
 
@@ -749,6 +775,7 @@ def _beam(model: _Model, belief: Belief, L: int, starts: Index) -> Index:
     m, K, d = model.m, model.K, model.d
     theta, V_inv, beta, kind = belief
     width = int(np.clip(_BEAM_WINDOWS / (K * L), 16, _LANES))
+    starts = starts[: max(width, int(_BEAM_WINDOWS / (4 * K)))]
     windows = np.unique(starts, axis=0) if m > 0 else starts[:1]
     score = np.zeros(len(windows))
     blocks = windows.copy()
@@ -816,8 +843,12 @@ def _maximum_mean_cycle(states: _States, values: Array) -> _MeanCycle:
     return _MeanCycle(np.array(arms, dtype=np.intp), mean, bias, float(gap), gap <= 10.0 * rounding)
 
 
-def _closed_walk(states: _States, values: Array, period: int) -> tuple[Index, bool]:
+def _closed_walk(
+    states: _States, values: Array, period: int, known: Index | None, most: float
+) -> tuple[Index, bool]:
     """The closed walk of `period` steps with the largest sum of step values (W, K), and whether it is that.
+
+    `known` (period,) is a good one; with more than `most` operations to do, the best so far is returned.
 
     With the bias of the maximum mean cycle, no steps from s to s' earn more than bias(s) - bias(s') above its
     mean: this bounds what a start can give, and prunes the way.
@@ -835,48 +866,57 @@ def _closed_walk(states: _States, values: Array, period: int) -> tuple[Index, bo
     # Walks through a start that is done need no second look: it gets a row of its own, which leads nowhere.
     centred = np.vstack((values - top.mean, np.full((1, K), -math.inf)))
     rank = states.rank.copy()
-    W, back = np.empty(S), np.empty((period, S), dtype=np.int32)
-    best, indices, operations = -math.inf, top.indices[np.arange(period) % len(top.indices)], 0.0
+    walks = _Walks(states, period)
+    indices = top.indices[np.arange(period) % len(top.indices)] if known is None else known
+    before = indices[np.arange(-m, 0) % period] @ _places(K, m)
+    best = float(states.collect(centred, np.array([before]), indices)[0])
     batch = 1
     while True:
         V = top.bias.copy()
         V += bellman(centred[None], rank, period, V, np.empty((0, S), dtype=np.int32))
         bound = V - top.bias
-        operations += period * S * K
+        walks.operations += period * S * K
         for start in np.argsort(-bound, kind="stable")[:batch]:
             if best >= bound[start] - tolerance:
-                return indices, True
-            if operations > _CYCLE_OPERATIONS:
+                return indices, top.exact
+            if walks.operations > most:
                 return indices, False
-            operations += K * reach(centred, rank, int(start), top.bias, tolerance - best, W, back)
+            ends, totals = walks.reach(centred, rank, int(start), top.bias, tolerance - best)
+            total = float(totals[ends == start].max(initial=-math.inf))
             rank[start] = len(values)
-            if W[start] > best:
-                best, indices = float(W[start]), states.trace(back, int(start))
+            if total > best:
+                best, indices = total, walks.trace(int(start))
         batch *= 2
 
 
-def _cycle_by_search(objective: _Objective, rng: np.random.Generator, found: Index) -> FiniteCycle:
+def _search_cycle(objective: _Objective, rng: np.random.Generator, found: Index) -> Index:
     """Coordinate search from the best of `found` (count, period), constant, random and beam-searched cycles,
-    then from the best cycle with a stretch of it drawn anew.
+    then again and again from a change of the best cycle: a stretch drawn anew, or one arm less and another
+    one elsewhere.
     """
     model, period = objective.model, objective.n
     m, K = model.m, model.K
     constant = np.repeat(np.arange(K)[:, None], period, axis=1)
-    starts = np.concatenate((found, constant, rng.integers(K, size=(_SEARCHES, period))))
+    starts = np.concatenate((found, constant, rng.integers(K, size=(_RANDOM, period))))
     block = _beam(model, objective.belief, 2 * period, starts[:, np.arange(-m, 0) % period])
     starts = np.concatenate((starts, sliding_window_view(block[m:], period)))
     totals = objective.values(objective.everything, starts.T[objective.everything])
-    best, value = starts[0], -math.inf
-    tries = [starts[i] for i in np.argsort(-totals, kind="stable")[:4]]
-    for number in range(len(tries) + _SEARCHES):
+    best: Index = starts[0]
+    value = -math.inf
+    tries = list(starts[np.argsort(-totals, kind="stable")[:4]])
+    windows = 4.0 * period * K * (m + 1)  # of a coordinate search, about
+    for number in range(len(tries) + int(np.clip(_CYCLE_WINDOWS / windows, 16, 400))):
         if number < len(tries):
             start = tries[number]
-        else:
+        elif number % 2 == 0:
             start = best.copy()
             stretch = int(rng.integers(1, min(period, m + 2) + 1))
             start[(int(rng.integers(period)) + np.arange(stretch)) % period] = rng.integers(K, size=stretch)
+        else:
+            start = np.delete(best, rng.integers(period))
+            start = np.insert(start, rng.integers(period), rng.integers(K))
         indices = objective.improve(start)
         total = objective.total(indices)
         if total > value:
             best, value = indices, total
-    return FiniteCycle(best, value / period, False)
+    return best

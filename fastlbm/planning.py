@@ -16,7 +16,7 @@ from . import _validate, finite
 from ._validate import Array, Seed
 from ._value import writable
 from .actions import ActionSet, Ball, Contextual, Finite
-from .blocks import OPTIMISM, make_belief
+from .blocks import make_belief
 from .kernels.memory import make_memory
 from .kernels.optimism import O3M, Belief
 from .kernels.search import Effort, search
@@ -108,7 +108,9 @@ def plan_block(
     L = _validate.integer("L", L, low=1)
     gamma = _validate.real("gamma", gamma)
     belief = make_belief(theta, V_inv, beta, optimism, d, m + L)
-    matrix, _ = _validate.memory_matrix(A0, d, m, gamma, differentiable=actions is None or isinstance(actions, Ball))
+    matrix, _ = _validate.memory_matrix(
+        A0, d, m, gamma, differentiable=actions is None or isinstance(actions, Ball)
+    )
     tolerance = _validate.real("tolerance", tolerance, low=0.0, open_low=True)
     if actions is None:
         actions = Ball(d)
@@ -121,7 +123,9 @@ def plan_block(
     warm = np.empty((0, d)) if previous is None else _validate.array("previous", previous, (m + L, d))
     few = previous is not None
     effort = Effort(
-        _validate.integer("starts", (3 if few else STARTS) if starts is None else starts, low=0 if few else 1),
+        _validate.integer(
+            "starts", (3 if few else STARTS) if starts is None else starts, low=0 if few else 1
+        ),
         _validate.integer("moves", (0 if few else MOVES) if moves is None else moves, low=0),
         60 if few else TICKS,
         1e-4 if few and tolerance == TOLERANCE else tolerance,
@@ -131,7 +135,15 @@ def plan_block(
 
 
 def _search(
-    A0: Array, m: int, gamma: float, belief: Belief, n: int, wrap: bool, warm: Array, effort: Effort, seed: Seed
+    A0: Array,
+    m: int,
+    gamma: float,
+    belief: Belief,
+    n: int,
+    wrap: bool,
+    warm: Array,
+    effort: Effort,
+    seed: Seed,
 ) -> Plan:
     """The search of the ball; `warm` (n, d) or (0, d)."""
     memory, form = make_memory(A0, m, gamma)
@@ -232,19 +244,25 @@ def _cycle(env: LBM, m: int, period: int, seed: Seed) -> Cycle:
     if isinstance(env.actions, Finite):
         arms = writable(env.actions.arms)
         result = finite.best_cycle_finite(
-            arms, m=m, gamma=env.gamma, theta=writable(env.theta), period=period, A0=writable(env.A0), seed=seed
+            arms,
+            m=m,
+            gamma=env.gamma,
+            theta=writable(env.theta),
+            period=period,
+            A0=writable(env.A0),
+            seed=seed,
         )
         return Cycle(arms[result.indices], result.average, result.exact)
     belief = Belief(writable(env.theta), np.eye(env.d), 0.0, O3M)
     effort = Effort(STARTS, MOVES, TICKS, TOLERANCE, 2**62)
     _validate.memory_matrix(env.A0, env.d, m, env.gamma, differentiable=True)
-    plan = _search(
-        writable(env.A0), m, env.gamma, belief, period, True, np.empty((0, env.d)), effort, seed
-    )
+    plan = _search(writable(env.A0), m, env.gamma, belief, period, True, np.empty((0, env.d)), effort, seed)
     return Cycle(plan.actions, plan.value / period, False)
 
 
-def opt_bounds(env: LBM, T: int, L: int | None = None, max_period: int | None = None, seed: Seed = 0) -> OptBounds:
+def opt_bounds(
+    env: LBM, T: int, L: int | None = None, max_period: int | None = None, seed: Seed = 0
+) -> OptBounds:
     """Bounds on OPT, the largest expected reward of T steps from an empty history.
 
     Exact where it can be: finite and contextual sets (dynamic programming over the last m actions, while it
@@ -293,7 +311,9 @@ def _sandwich(env: LBM, T: int, L: int | None, max_period: int | None, seed: See
     m = _finite_memory(env)
     L = min(T, 30 * max(m, 1) if L is None else _validate.integer("L", L, low=1))
     cycle = best_cycle(env, max_period=max_period, seed=seed)
-    lower = max(_played(env, np.roll(cycle.actions, -shift, axis=0), T) for shift in range(len(cycle.actions)))
+    lower = max(
+        _played(env, np.roll(cycle.actions, -shift, axis=0), T) for shift in range(len(cycle.actions))
+    )
     whole = best_block(env, L, seed)
     rest = best_block(env, T % L, seed) if T % L else None
     # A finite set's plan may come with a bound of its own; the ball's is the best block found.
@@ -312,7 +332,7 @@ def _played(env: LBM, cycle: Array, T: int) -> float:
     start = -(-m // period) * period  # whole periods until the window is full
     turns, left = divmod(max(T - start, 0), period)
     rewards = env.expected_rewards(np.tile(cycle, (start // period + 2, 1)))
-    if T <= start:
+    if start >= T:
         return float(rewards[:T].sum())
     steady = rewards[start : start + period]
     return float(rewards[:start].sum() + turns * steady.sum() + steady[:left].sum())

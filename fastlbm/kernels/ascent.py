@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from ._jit import kernel
+from ._jit import column, kernel
 from ._types import Matrix, Rows, Vector
 from .blocks import evaluate, features, make_work
 from .memory import Memory
@@ -56,7 +56,7 @@ def ascend(
     n = x.shape[1] // count
     lanes = min(count, LANES)
     N = n * lanes
-    lead = memory.m * lanes if wrap else 0
+    lead = column(memory.m * lanes if wrap else 0)
     point, direction, grad = np.zeros((d, N)), np.zeros((d, N)), np.zeros((d, N))
     trial, trial_grad = np.zeros((d, N)), np.zeros((d, N))
     block, block_grad = np.zeros((d, lead + N)), np.zeros((d, lead + N))
@@ -142,7 +142,7 @@ def ascend(
 @kernel
 def wrapped_values(memory: Memory, A0: Matrix | None, theta: Vector, x: Rows, count: int) -> Vector:
     """The reward (count,) of each block in x when it is played as a cycle."""
-    lead = memory.m * count
+    lead = column(memory.m * count)
     block = np.empty((x.shape[0], lead + x.shape[1]))
     _wrap(x, lead, block)
     work = make_work(memory, A0, block.shape[1], count)
@@ -187,7 +187,14 @@ def _load(x: Rows, count: int, index: int, point: Rows, direction: Rows, s: int,
 
 @kernel
 def _move(
-    point: Rows, grad: Rows, direction: Rows, trial: Rows, trial_grad: Rows, lanes: int, state: Rows, columns: Rows
+    point: Rows,
+    grad: Rows,
+    direction: Rows,
+    trial: Rows,
+    trial_grad: Rows,
+    lanes: int,
+    state: Rows,
+    columns: Rows,
 ) -> None:
     """Accepted starts move to their trial point and get a new direction; all get a new trial point."""
     d, N = point.shape

@@ -43,12 +43,10 @@ def make_work(memory: Memory, A0: Matrix | None, N: int, lanes: int) -> Work:
     )
 
 
-def forward(
-    memory: Memory, A0: Matrix | None, lanes: int, a: Rows, D: Rows, tiles: Tiles, B: Rows
-) -> None:
+def forward(memory: Memory, A0: Matrix | None, lanes: int, a: Rows, D: Rows, tiles: Tiles, B: Rows) -> None:
     """Features B (d, N) of all windows of the blocks in a (d, N), by the form that A0 selects."""
     if A0 is None:
-        pair_forward(memory.power, memory.m, lanes, a, tiles, B)
+        pair_forward(memory, A0, lanes, a, D, tiles, B)
     else:
         general_forward(memory, A0, lanes, a, D, tiles, B)
 
@@ -58,32 +56,22 @@ def backward(
 ) -> None:
     """The gradient: adds to the first m columns of grad (d, N), fills the others, by the same form."""
     if A0 is None:
-        pair_backward(memory.power, memory.m, lanes, a, U, tiles, grad)
+        pair_backward(memory, A0, lanes, a, U, D, tiles, grad)
     else:
-        general_backward(memory, lanes, a, U, D, tiles, grad)
+        general_backward(memory, A0, lanes, a, U, D, tiles, grad)
 
 
 # Compiled, the form is chosen by the type of A0: a problem compiles only the kernels that it needs.
 
 
-@overload(forward, jit_options=OPTIONS)
+@overload(forward, jit_options=OPTIONS, strict=False)  # type: ignore[call-arg]
 def _forward(memory, A0, lanes, a, D, tiles, B):  # type: ignore[no-untyped-def]
-    if isinstance(A0, types.NoneType):
-        return lambda memory, A0, lanes, a, D, tiles, B: pair_forward(
-            memory.power, memory.m, lanes, a, tiles, B
-        )
-    return lambda memory, A0, lanes, a, D, tiles, B: general_forward(memory, A0, lanes, a, D, tiles, B)
+    return pair_forward if isinstance(A0, types.NoneType) else general_forward
 
 
-@overload(backward, jit_options=OPTIONS)
+@overload(backward, jit_options=OPTIONS, strict=False)  # type: ignore[call-arg]
 def _backward(memory, A0, lanes, a, U, D, tiles, grad):  # type: ignore[no-untyped-def]
-    if isinstance(A0, types.NoneType):
-        return lambda memory, A0, lanes, a, U, D, tiles, grad: pair_backward(
-            memory.power, memory.m, lanes, a, U, tiles, grad
-        )
-    return lambda memory, A0, lanes, a, U, D, tiles, grad: general_backward(
-        memory, lanes, a, U, D, tiles, grad
-    )
+    return pair_backward if isinstance(A0, types.NoneType) else general_backward
 
 
 @kernel

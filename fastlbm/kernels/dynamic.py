@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._jit import inline, kernel
-from ._types import Matrix, Vector
+from ._types import Matrix, Rows, Vector
 
 Cube = NDArray[np.float64]
 Table = NDArray[np.int32]
@@ -103,43 +103,41 @@ def bellman(values: Cube, rank: Table, steps: int, V: Vector, policy: Table) -> 
 
 
 @kernel
-def reach(values: Matrix, rank: Table, start: int, bias: Vector, slack: float, W: Vector, back: Table) -> int:
-    """W (S,) gets the best value of back.shape[0] steps from `start` to every state, -inf if there is none.
+def reach(
+    values: Matrix, rank: Table, start: int, bias: Vector, slack: float, W: Rows, here: Table, back: Table
+) -> tuple[int, int]:
+    """The best values of n = back.shape[0] steps from `start`: of walks to every state that they reach.
 
-    back[t, s] is the state before s; values is (W, K), m >= 1. A state whose value so far plus
-    bias(s) - bias(start) is below -slack is left out: where values(s, a) + bias(s') <= bias(s), no walk
-    through it closes with -slack or more. Returns how often a state was left.
+    Returns how often a state was left and the number r of states reached: here[n % 2, :r], with their values
+    in row n % 2 of W. W (2, S) is -inf before and must be made so again; back[t, s] is the state before s;
+    values is (W, K), m >= 1. A state whose value so far plus bias(s) - bias(start) is below -slack is left
+    out: where values(s, a) + bias(s') <= bias(s), no walk through it closes with -slack or more.
     """
     K, S = values.shape[1], rank.shape[0]
-    old, new = np.full(S, -math.inf), np.full(S, -math.inf)
-    here, there = np.empty(S, dtype=np.int32), np.empty(S, dtype=np.int32)
-    old[start] = 0.0
-    here[0] = start
-    active, count = 1, 0
+    W[0, start] = 0.0
+    here[0, 0] = start
+    reached, count = 1, 0
     for t in range(back.shape[0]):
-        reached = 0
+        old = t % 2
+        new = 1 - old
+        active, reached = reached, 0
         for i in range(active):
-            s = here[i]
-            so_far = old[s]
-            old[s] = -math.inf
+            s = here[old, i]
+            so_far = W[old, s]
+            W[old, s] = -math.inf
             if so_far + bias[s] - bias[start] < -slack:
                 continue
             count += 1
             at, to = rank[s], s * K % S
             for a in range(K):
                 x, q = so_far + values[at, a], to + a
-                if x > new[q]:
-                    if new[q] == -math.inf:
-                        there[reached] = q
+                if x > W[new, q]:
+                    if W[new, q] == -math.inf:
+                        here[new, reached] = q
                         reached += 1
-                    new[q] = x
+                    W[new, q] = x
                     back[t, q] = s
-        active = reached
-        old, new = new, old
-        here, there = there, here
-    for s in range(S):
-        W[s] = old[s]
-    return count
+    return count, reached
 
 
 @kernel

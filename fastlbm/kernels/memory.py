@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import kernel
+from ._jit import column, kernel
 from ._types import Matrix, Rows, Tile, Tiles
 from .powers import GENERAL, Power, make_power
 from .spectra import TILE, spectra
@@ -48,7 +48,7 @@ def make_memory(A0: Matrix, m: int, gamma: float) -> tuple[Memory, Matrix | None
     """
     d = A0.shape[0]
     c = float(A0[0, 0])
-    isotropic = c >= GRAM_FROM and bool((A0 == c * np.eye(d)).all())
+    isotropic = c >= GRAM_FROM and bool((c * np.eye(d) == A0).all())
     if isotropic and m <= 2:
         return Memory(d, m, True, 2, make_power(gamma, c)), None
     gram = isotropic and m < d
@@ -60,7 +60,7 @@ def _shifted_products(a: Rows, m: int, lanes: int, D: Rows) -> None:
     """D_s[r] = <a_r, a_{r+s}>, s = 0..m."""
     D[:] = 0.0
     for s in range(m + 1):
-        shift = s * lanes
+        shift = column(s * lanes)
         for i in range(a.shape[0]):
             for w in range(a.shape[1] - shift):
                 D[s, w] += a[i, w] * a[i, w + shift]
@@ -70,7 +70,7 @@ def _shifted_products(a: Rows, m: int, lanes: int, D: Rows) -> None:
 def _add_products(a: Rows, m: int, lanes: int, K: Rows, grad: Rows) -> None:
     """Adds to grad what comes through D, given K_s[r] = d value / d D_s[r]."""
     for s in range(m + 1):
-        shift = s * lanes
+        shift = column(s * lanes)
         for i in range(a.shape[0]):
             for w in range(a.shape[1] - shift):
                 grad[i, w] += K[s, w] * a[i, w + shift]
@@ -89,10 +89,10 @@ def _tile_forward(
         # X = U^T U and q = U^T a; row s belongs to s + 1 steps ago.
         for s in range(m):
             for r in range(s, m):
-                row, shift = at.X + s * m + r, start - (r + 1) * lanes
+                row, shift = at.X + s * m + r, column(start - (r + 1) * lanes)
                 for w in range(n):
                     t[row, w] = D[r - s, shift + w]
-            row, shift = at.q + s, start - (s + 1) * lanes
+            row, shift = at.q + s, column(start - (s + 1) * lanes)
             for w in range(n):
                 t[row, w] = D[s + 1, shift + w]
     else:
@@ -102,7 +102,10 @@ def _tile_forward(
                 row = at.X + i * d + j
                 for s in range(0, max(m, 1), 2):
                     # Two actions of the window a pass; a missing one counts as 0.
-                    shift, other = start - min(s + 1, m) * lanes, start - min(s + 2, m) * lanes
+                    shift, other = (
+                        column(start - min(s + 1, m) * lanes),
+                        column(start - min(s + 2, m) * lanes),
+                    )
                     initial, keep = (A0[i, j], 0.0) if s == 0 else (0.0, 1.0)
                     one, two = 1.0 if s < m else 0.0, 1.0 if s + 1 < m else 0.0
                     for w in range(n):
@@ -124,7 +127,7 @@ def _tile_forward(
             for w in range(n):
                 B[i, start + w] = power.c_power * a[i, start + w]
             for s in range(m):
-                row, shift = at.z + s, start - (s + 1) * lanes
+                row, shift = at.z + s, column(start - (s + 1) * lanes)
                 for w in range(n):
                     B[i, start + w] += t[row, w] * a[i, shift + w]
         else:
@@ -144,7 +147,7 @@ def _tile_backward(
     for s in range(k):
         row = at.p + s
         if gram:
-            shift = start - (s + 1) * lanes
+            shift = column(start - (s + 1) * lanes)
             for w in range(n):
                 t[row, w] = 0.0
             for i in range(d):
@@ -173,11 +176,11 @@ def _tile_backward(
             dot_rows(t, at.X + i * k + j, at.scratch + i * k, 1, at.Q + j * k, 1, k, n)
     if gram:
         for s in range(m):
-            row, shift = at.y + s, start - (s + 1) * lanes
+            row, shift = at.y + s, column(start - (s + 1) * lanes)
             for w in range(n):
                 K[s + 1, shift + w] += t[row, w]
             for r in range(s, m):
-                row, shift = at.X + s * m + r, start - (r + 1) * lanes
+                row, shift = at.X + s * m + r, column(start - (r + 1) * lanes)
                 # `_add_products` differentiates <a, a> from both sides: the diagonal counts once.
                 factor = 1.0 if r == s else 2.0
                 for w in range(n):
@@ -187,7 +190,7 @@ def _tile_backward(
             for w in range(n):
                 grad[i, start + w] += memory.power.c_power * U[i, start + w]
             for s in range(m):
-                row, shift = at.z + s, start - (s + 1) * lanes
+                row, shift = at.z + s, column(start - (s + 1) * lanes)
                 for w in range(n):
                     grad[i, shift + w] += t[row, w] * U[i, start + w]
         else:
@@ -195,7 +198,7 @@ def _tile_backward(
             for w in range(n):
                 grad[i, start + w] += t[row, w]
             for s in range(m):
-                shift = start - (s + 1) * lanes
+                shift = column(start - (s + 1) * lanes)
                 for j in range(0, d, 3):
                     # H a with H = 2 S, three columns of H a pass.
                     one, two = 2.0 if j + 1 < d else 0.0, 2.0 if j + 2 < d else 0.0
@@ -210,20 +213,20 @@ def _tile_backward(
                         )
 
 
-@kernel
 def general_forward(memory: Memory, A0: Matrix, lanes: int, a: Rows, D: Rows, tiles: Tiles, B: Rows) -> None:
     """Features B (d, N) of all windows of the blocks in a (d, N); leaves the spectra in the tiles."""
     N = a.shape[1]
     if memory.gram:
         _shifted_products(a, memory.m, lanes, D)
     for tile in range(tiles.shape[0]):
-        start = memory.m * lanes + tile * TILE
+        start = column(memory.m * lanes + tile * TILE)
         t = tiles[tile].reshape(-1, TILE)
         _tile_forward(memory, A0, lanes, a, D, start, min(TILE, N - start), t, B)
 
 
-@kernel
-def general_backward(memory: Memory, lanes: int, a: Rows, U: Rows, D: Rows, tiles: Tiles, grad: Rows) -> None:
+def general_backward(
+    memory: Memory, A0: Matrix, lanes: int, a: Rows, U: Rows, D: Rows, tiles: Tiles, grad: Rows
+) -> None:
     """The gradient, given U = d value / d B: adds to the first m columns of grad (d, N), fills the others.
 
     D is used up.
@@ -234,7 +237,7 @@ def general_backward(memory: Memory, lanes: int, a: Rows, U: Rows, D: Rows, tile
         for w in range(memory.m * lanes, N):
             grad[i, w] = 0.0
     for tile in range(tiles.shape[0]):
-        start = memory.m * lanes + tile * TILE
+        start = column(memory.m * lanes + tile * TILE)
         t = tiles[tile].reshape(-1, TILE)
         _tile_backward(memory, lanes, a, U, start, min(TILE, N - start), t, D, grad)
     if memory.gram:

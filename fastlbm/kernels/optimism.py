@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import kernel
+from ._jit import column, kernel
 from ._types import Matrix, Rows, Vector
 
 #: sum_j <b_j, theta> + beta ||b_j||, the UCB of O3M (Remark 2, with the sum that the paper leaves out)
@@ -35,11 +35,19 @@ class Belief(NamedTuple):
 
 @kernel
 def additive(
-    theta: Vector, V_inv: Matrix, beta: float, m: int, lanes: int, B: Rows, U: Rows, scratch: Rows, values: Vector
+    theta: Vector,
+    V_inv: Matrix,
+    beta: float,
+    m: int,
+    lanes: int,
+    B: Rows,
+    U: Rows,
+    scratch: Rows,
+    values: Vector,
 ) -> None:
     """O3M: one UCB for each window; values (lanes,), U = d value / d B. scratch is (2, N)."""
     d, N = B.shape
-    start = m * lanes
+    start = column(m * lanes)
     n = N - start
     for i in range(d):
         if beta == 0.0:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 
-from ._jit import inline, kernel
+from ._jit import column, inline, kernel
 from ._types import Rows, Tiles
+from .memory import Memory
 from .powers import (
     GENERAL,
     HALF,
@@ -30,98 +31,109 @@ _UU, _UV, _VV, _UA, _VA, _C, _S, _F, _H, _FF, _FH, _HH, _ZU, _ZV, _PU, _PV, _YU,
 ROWS = 18
 
 
-@kernel
-def pair_forward(power: Power, m: int, lanes: int, a: Rows, t: Tiles, B: Rows) -> None:
-    """Features B (d, N) of all windows of the blocks in a (d, N); leaves the spectra in t."""
+def pair_forward(memory: Memory, A0: None, lanes: int, a: Rows, D: Rows, tiles: Tiles, B: Rows) -> None:
+    """Features B (d, N) of all windows of the blocks in a (d, N); leaves the spectra in the tiles."""
     d, N = a.shape
+    m, power = memory.m, memory.power
     has_u, has_v = 1.0 if m >= 1 else 0.0, 1.0 if m >= 2 else 0.0
     scale = power.c_power
-    for tile in range(t.shape[0]):
-        start = m * lanes + tile * TILE
-        u, v, n = start - min(m, 1) * lanes, start - m * lanes, min(TILE, N - start)
+    for tile in range(tiles.shape[0]):
+        start = column(m * lanes + tile * TILE)
+        u, v, n = column(start - min(m, 1) * lanes), column(start - m * lanes), min(TILE, N - start)
         for i in range(d):
             if i == 0:
                 for w in range(n):
-                    t[tile, _UU + w] = has_u * a[i, u + w] * a[i, u + w]
-                    t[tile, _UV + w] = has_v * a[i, u + w] * a[i, v + w]
-                    t[tile, _VV + w] = has_v * a[i, v + w] * a[i, v + w]
-                    t[tile, _UA + w] = has_u * a[i, u + w] * a[i, start + w]
-                    t[tile, _VA + w] = has_v * a[i, v + w] * a[i, start + w]
+                    tiles[tile, _UU + w] = has_u * a[i, u + w] * a[i, u + w]
+                    tiles[tile, _UV + w] = has_v * a[i, u + w] * a[i, v + w]
+                    tiles[tile, _VV + w] = has_v * a[i, v + w] * a[i, v + w]
+                    tiles[tile, _UA + w] = has_u * a[i, u + w] * a[i, start + w]
+                    tiles[tile, _VA + w] = has_v * a[i, v + w] * a[i, start + w]
             else:
                 for w in range(n):
-                    t[tile, _UU + w] += has_u * a[i, u + w] * a[i, u + w]
-                    t[tile, _UV + w] += has_v * a[i, u + w] * a[i, v + w]
-                    t[tile, _VV + w] += has_v * a[i, v + w] * a[i, v + w]
-                    t[tile, _UA + w] += has_u * a[i, u + w] * a[i, start + w]
-                    t[tile, _VA + w] += has_v * a[i, v + w] * a[i, start + w]
+                    tiles[tile, _UU + w] += has_u * a[i, u + w] * a[i, u + w]
+                    tiles[tile, _UV + w] += has_v * a[i, u + w] * a[i, v + w]
+                    tiles[tile, _VV + w] += has_v * a[i, v + w] * a[i, v + w]
+                    tiles[tile, _UA + w] += has_u * a[i, u + w] * a[i, start + w]
+                    tiles[tile, _VA + w] += has_v * a[i, v + w] * a[i, start + w]
         if power.kind == GENERAL:
-            _general_spectra(power, t, tile, n)
+            _general_spectra(power, tiles, tile, n)
         elif power.kind == HALF:
-            _half_spectra(power, t, tile, n)
+            _half_spectra(power, tiles, tile, n)
         else:
-            _integer_spectra(power, t, tile, n)
+            _integer_spectra(power, tiles, tile, n)
         for i in range(d):
             for w in range(n):
-                B[i, start + w] = scale * a[i, start + w] + t[tile, _ZU + w] * a[i, u + w] + t[tile, _ZV + w] * a[i, v + w]
+                B[i, start + w] = (
+                    scale * a[i, start + w]
+                    + tiles[tile, _ZU + w] * a[i, u + w]
+                    + tiles[tile, _ZV + w] * a[i, v + w]
+                )
 
 
-@kernel
-def pair_backward(power: Power, m: int, lanes: int, a: Rows, U: Rows, t: Tiles, grad: Rows) -> None:
+def pair_backward(
+    memory: Memory, A0: None, lanes: int, a: Rows, U: Rows, D: Rows, tiles: Tiles, grad: Rows
+) -> None:
     """The gradient, given U = d value / d B: adds to the first m columns of grad (d, N), fills the others."""
     d, N = a.shape
+    m, power = memory.m, memory.power
     has_u, has_v = 1.0 if m >= 1 else 0.0, 1.0 if m >= 2 else 0.0
     scale = power.c_power
-    for tile in range(t.shape[0]):
-        start = m * lanes + tile * TILE
-        u, v, n = start - min(m, 1) * lanes, start - m * lanes, min(TILE, N - start)
+    for tile in range(tiles.shape[0]):
+        start = column(m * lanes + tile * TILE)
+        u, v, n = column(start - min(m, 1) * lanes), column(start - m * lanes), min(TILE, N - start)
         # p = U^T u, three coordinates a pass.
         for i in range(0, d, 3):
             i1, i2 = min(i + 1, d - 1), min(i + 2, d - 1)
             one, two = 1.0 if i + 1 < d else 0.0, 1.0 if i + 2 < d else 0.0
             keep = 0.0 if i == 0 else 1.0
             for w in range(n):
-                t[tile, _PU + w] = (keep * t[tile, _PU + w] + a[i, u + w] * U[i, start + w]) + (
+                tiles[tile, _PU + w] = (keep * tiles[tile, _PU + w] + a[i, u + w] * U[i, start + w]) + (
                     one * a[i1, u + w] * U[i1, start + w] + two * a[i2, u + w] * U[i2, start + w]
                 )
             for w in range(n):
-                t[tile, _PV + w] = (keep * t[tile, _PV + w] + a[i, v + w] * U[i, start + w]) + (
+                tiles[tile, _PV + w] = (keep * tiles[tile, _PV + w] + a[i, v + w] * U[i, start + w]) + (
                     one * a[i1, v + w] * U[i1, start + w] + two * a[i2, v + w] * U[i2, start + w]
                 )
         for w in range(n):
-            c, s = t[tile, _C + w], t[tile, _S + w]
-            pu, pv = has_u * t[tile, _PU + w], has_v * t[tile, _PV + w]
-            x, y = c * t[tile, _UA + w] + s * t[tile, _VA + w], c * t[tile, _VA + w] - s * t[tile, _UA + w]
+            c, s = tiles[tile, _C + w], tiles[tile, _S + w]
+            pu, pv = has_u * tiles[tile, _PU + w], has_v * tiles[tile, _PV + w]
+            x, y = (
+                c * tiles[tile, _UA + w] + s * tiles[tile, _VA + w],
+                c * tiles[tile, _VA + w] - s * tiles[tile, _UA + w],
+            )
             p, q = c * pu + s * pv, c * pv - s * pu
-            one, two = t[tile, _FF + w] * x * p, t[tile, _HH + w] * y * q
-            mixed = 0.5 * t[tile, _FH + w] * (x * q + y * p)
+            one, two = tiles[tile, _FF + w] * x * p, tiles[tile, _HH + w] * y * q
+            mixed = 0.5 * tiles[tile, _FH + w] * (x * q + y * p)
             cross = 2.0 * c * s * mixed
-            p *= t[tile, _F + w]
-            q *= t[tile, _H + w]
-            t[tile, _YU + w] = has_u * (c * p - s * q)
-            t[tile, _YV + w] = has_v * (s * p + c * q)
+            p *= tiles[tile, _F + w]
+            q *= tiles[tile, _H + w]
+            tiles[tile, _YU + w] = has_u * (c * p - s * q)
+            tiles[tile, _YV + w] = has_v * (s * p + c * q)
             # S, doubled: the Gram matrix holds each action twice.
-            t[tile, _UU + w] = has_u * 2.0 * (c * c * one - cross + s * s * two)
-            t[tile, _UV + w] = has_v * 2.0 * (c * s * (one - two) + (c * c - s * s) * mixed)
-            t[tile, _VV + w] = has_v * 2.0 * (s * s * one + cross + c * c * two)
+            tiles[tile, _UU + w] = has_u * 2.0 * (c * c * one - cross + s * s * two)
+            tiles[tile, _UV + w] = has_v * 2.0 * (c * s * (one - two) + (c * c - s * s) * mixed)
+            tiles[tile, _VV + w] = has_v * 2.0 * (s * s * one + cross + c * c * two)
         for i in range(d):
             for w in range(n):
                 # The first to reach these columns: windows add only to earlier ones.
                 grad[i, start + w] = (
-                    scale * U[i, start + w] + t[tile, _YU + w] * a[i, u + w] + t[tile, _YV + w] * a[i, v + w]
+                    scale * U[i, start + w]
+                    + tiles[tile, _YU + w] * a[i, u + w]
+                    + tiles[tile, _YV + w] * a[i, v + w]
                 )
             if m >= 1:
                 for w in range(n):
                     grad[i, u + w] += (
-                        t[tile, _ZU + w] * U[i, start + w]
-                        + t[tile, _YU + w] * a[i, start + w]
-                        + (t[tile, _UU + w] * a[i, u + w] + t[tile, _UV + w] * a[i, v + w])
+                        tiles[tile, _ZU + w] * U[i, start + w]
+                        + tiles[tile, _YU + w] * a[i, start + w]
+                        + (tiles[tile, _UU + w] * a[i, u + w] + tiles[tile, _UV + w] * a[i, v + w])
                     )
             if m >= 2:
                 for w in range(n):
                     grad[i, v + w] += (
-                        t[tile, _ZV + w] * U[i, start + w]
-                        + t[tile, _YV + w] * a[i, start + w]
-                        + (t[tile, _UV + w] * a[i, u + w] + t[tile, _VV + w] * a[i, v + w])
+                        tiles[tile, _ZV + w] * U[i, start + w]
+                        + tiles[tile, _YV + w] * a[i, start + w]
+                        + (tiles[tile, _UV + w] * a[i, u + w] + tiles[tile, _VV + w] * a[i, v + w])
                     )
 
 

@@ -21,7 +21,7 @@ TILE = 64
 LAPACK_FROM = 12
 _SWEEPS = 30
 #: What may be left off the diagonal, in squared norm relative to the diagonal: below rounding.
-_SMALL = 1e-34
+_SMALL = 1e-31
 #: Sweeps before the first look at what is left; nearly every matrix of size 3 or more needs them.
 _SURE_SWEEPS = 3
 

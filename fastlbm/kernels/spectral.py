@@ -15,7 +15,6 @@ from typing import NamedTuple
 from ._jit import kernel
 from ._types import Tile
 from .powers import (
-    GENERAL,
     HALF,
     Power,
     first_difference,
