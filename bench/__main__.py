@@ -1,4 +1,7 @@
-"""`python -m bench kernels`: the cost of value and gradient beside `numpy.linalg.eigh`, and how it grows."""
+"""`python -m bench kernels`: the cost of value and gradient beside `numpy.linalg.eigh`, and how it grows.
+
+`python -m bench plans`: how good plans are and what they cost, and how the bounds on OPT close.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import os
 # The yardstick is one thread of LAPACK, as the kernels are one thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from . import plans
 from .problems import Problem, eigh_seconds, problem, seconds_per_window
 
 #: What is promised of one window at L = 20: (label, problem, at most this share of an eigh of its matrix).
@@ -49,9 +53,8 @@ def kernels() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("suite", choices=["kernels"], help="what to measure")
-    parser.parse_args()
-    kernels()
+    parser.add_argument("suite", choices=["kernels", "plans"], help="what to measure")
+    {"kernels": kernels, "plans": plans.main}[parser.parse_args().suite]()
 
 
 if __name__ == "__main__":

@@ -6,10 +6,14 @@ Everything heavy is imported by the command that needs it, so that `fastlbm --he
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
+
+if TYPE_CHECKING:
+    from .model import LBM
 
 #: Largest relative error that the self-test allows between the gradient and central differences,
 #: whose own error is about 1e-10 at the step of 1e-5.
@@ -17,7 +21,7 @@ TOLERANCE = 1e-7
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command (`argv` defaults to the arguments of the process); the exit code.
+    """Run a command (`argv` defaults to the arguments of the process); the exit code, 2 for bad input.
 
     >>> main(["doctor"])  # doctest: +ELLIPSIS
     fastlbm ...
@@ -25,7 +29,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     options = _parser().parse_args(argv)
-    code: int = options.run(options)
+    try:
+        code: int = options.run(options)
+    except ValueError as error:  # the library's words about an argument
+        print(f"fastlbm: {error}", file=sys.stderr)
+        return 2
     return code
 
 
@@ -40,7 +48,125 @@ def _parser() -> argparse.ArgumentParser:
         "against central differences. The exit code is 1 if that fails.",
     )
     doctor.set_defaults(run=_doctor)
+
+    plan = commands.add_parser(
+        "plan",
+        help="plan the best block or cycle of a model, as a table and a picture",
+        description="Plan the best block of m+L actions in the unit ball or the best cycle.",
+    )
+    _add_model(plan)
+    length = plan.add_mutually_exclusive_group()
+    length.add_argument(
+        "--L", type=int, default=20, help="counted actions of the block (default: %(default)s)"
+    )
+    length.add_argument("--cycle", type=int, metavar="PERIOD", help="plan a cycle of this period instead")
+    length.add_argument(
+        "--cycle-up-to", type=int, metavar="P", help="plan the best cycle of period 1 to P instead"
+    )
+    plan.add_argument(
+        "--out", default="plan.png", metavar="FILE", help="the picture, - for none (default: %(default)s)"
+    )
+    plan.set_defaults(run=_plan)
+
+    bounds = commands.add_parser(
+        "bounds",
+        help="bound what the optimal policy of a model collects",
+        description="Bound the largest expected reward of T steps in the unit ball from an empty history.",
+    )
+    _add_model(bounds)
+    bounds.add_argument("--T", type=int, required=True, help="steps")
+    bounds.add_argument("--L", type=int, help="block length of the upper bound (default: 30 m)")
+    bounds.set_defaults(run=_bounds)
     return parser
+
+
+def _add_model(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--theta", type=_numbers, required=True, metavar="X,Y,...",
+        help="the parameter, of norm at most 1; write --theta=-0.6,0.8 if it begins with a minus",
+    )  # fmt: skip
+    command.add_argument("--m", type=float, default=2, help="memory size (default: %(default)s)")
+    command.add_argument("--gamma", type=float, default=-3.0, help="exponent (default: %(default)s)")
+    command.add_argument(
+        "--A0", type=_diagonal, metavar="X,Y,...", help="diagonal of A0, or I for the identity (default: I)"
+    )
+    command.add_argument("--seed", type=int, default=0, help="of the search (default: %(default)s)")
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be numbers separated by commas, got {text!r}") from None
+
+
+def _diagonal(text: str) -> list[float] | None:
+    return None if text == "I" else _numbers(text)
+
+
+def _model(options: argparse.Namespace) -> LBM:
+    import numpy as np
+
+    from .model import LBM
+
+    A0 = None if options.A0 is None else np.diag(options.A0)
+    return LBM(options.theta, options.m, options.gamma, A0)
+
+
+def _plan(options: argparse.Namespace) -> int:
+    import numpy as np
+
+    from . import plots
+    from .planning import best_block, best_cycle
+
+    env = _model(options)
+    path = None if options.out == "-" else plots.picture_path(options.out)
+    if options.cycle is None and options.cycle_up_to is None:
+        plan = best_block(env, options.L, options.seed)
+        actions, skipped = plan.actions, int(env.m)
+        counted = env.expected_rewards(actions[skipped:], history=actions[:skipped])
+        rewards = np.concatenate([env.expected_rewards(actions[:skipped]), counted])
+        title = f"Best block, $L={options.L}$"
+        facts = {"total": f"{plan.value:z.6f}", "average": f"{plan.value / options.L:z.6f}"}
+        facts |= {"evaluations": str(plan.evaluations), "converged": _yes(plan.converged)}
+        facts["exact"] = _yes(plan.exact)
+    else:
+        cycle = best_cycle(env, options.cycle, options.cycle_up_to, options.seed)
+        actions, skipped, period = cycle.actions, 0, len(cycle.actions)
+        rewards = env.expected_rewards(actions, history=np.tile(actions, (-(-int(env.m) // period), 1)))
+        title = f"Best cycle, period {period}"
+        facts = {"total": f"{period * cycle.average:z.6f}", "average": f"{cycle.average:z.6f}"}
+        facts |= {"period": str(period), "exact": _yes(cycle.exact)}
+
+    print("step" + "".join(f"{f'a_{i + 1}':>9}" for i in range(env.d)) + f"{'reward':>11}")
+    for step, (action, reward) in enumerate(zip(actions, rewards, strict=True), start=1):
+        shown = f"{reward:z.6f}" if step > skipped else "-"
+        print(f"{step:>4}" + "".join(f"{x:>z9.4f}" for x in action) + f" {shown:>10}")
+    for name, value in facts.items():
+        print(f"{name:<12} {value}")
+    if path is not None:
+        title += rf", $m={int(env.m)}$, $\gamma={env.gamma:g}$"
+        figure = plots.draw_plan(actions, rewards, theta=env.theta, counted_from=skipped, title=title)
+        plots.save(figure, path)
+        print(f"{'picture':<12} {path.resolve()}")
+    return 0
+
+
+def _bounds(options: argparse.Namespace) -> int:
+    from .planning import opt_bounds
+
+    found = opt_bounds(_model(options), options.T, options.L, seed=options.seed)
+    print(f"{'lower':<12} {found.lower:z.6f}")
+    print(f"{'upper':<12} {found.upper:z.6f}")
+    print(f"{'per step':<12} {found.lower / found.T:z.6f} to {found.upper / found.T:z.6f}")
+    print(f"{'gap':<12} {100.0 * found.gap:z.4f}% of the upper bound")
+    print(f"{'exact':<12} {_yes(found.exact)}")
+    print(f"{'method':<12} {found.method}")
+    return 0
+
+
+def _yes(fact: bool) -> str:
+    return "yes" if fact else "no"
 
 
 def _doctor(options: argparse.Namespace) -> int:

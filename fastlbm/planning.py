@@ -23,7 +23,7 @@ from .kernels.search import Effort, search
 from .model import LBM
 
 #: Default effort for the ball: on 36 instances 99.9% of the best known value, see bench/README.md.
-STARTS, MOVES, TICKS, TOLERANCE = 32, 40, 300, 1e-7
+STARTS, CYCLES, MOVES, TICKS, TOLERANCE = 32, 4, 40, 300, 1e-7
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,8 @@ def plan_block(
     """A block of m+L actions that maximises the UCB of `block_ucb` (its arguments have the same names).
 
     On the ball: `starts` ascents side by side and `moves` local changes of the best block. With a
-    `previous` plan (m+L, d) the defaults are few starts and no moves, enough after one more block of data.
+    `previous` plan (m+L, d) the defaults are few starts and no moves, enough after one more block of data;
+    without one there are 40 moves, more for blocks of more than 25 actions.
     `max_evaluations` bounds the work: no ascent begins beyond it. On finite sets the plan is exact for O3M;
     `exact=True` refuses anything less. Deterministic for a seed.
 
@@ -126,12 +127,18 @@ def plan_block(
         _validate.integer(
             "starts", (3 if few else STARTS) if starts is None else starts, low=0 if few else 1
         ),
-        _validate.integer("moves", (0 if few else MOVES) if moves is None else moves, low=0),
+        0 if few else CYCLES,
+        _validate.integer("moves", (0 if few else _moves(m + L)) if moves is None else moves, low=0),
         60 if few else TICKS,
         1e-4 if few and tolerance == TOLERANCE else tolerance,
         2**62 if max_evaluations is None else _validate.integer("max_evaluations", max_evaluations, low=1),
     )
     return _search(matrix, m, gamma, belief, m + L, False, warm, effort, seed)
+
+
+def _moves(n: int) -> int:
+    """Moves for a block of n actions: long blocks have more places to go wrong."""
+    return max(MOVES, 4 * n - 60)
 
 
 def _search(
@@ -145,7 +152,7 @@ def _search(
     effort: Effort,
     seed: Seed,
 ) -> Plan:
-    """The search of the ball; `warm` (n, d) or (0, d)."""
+    """The search of the ball; `warm` (n*k, d) holds k blocks side by side."""
     memory, form = make_memory(A0, m, gamma)
     rng = _validate.generator("seed", seed)
     columns = np.ascontiguousarray(warm.T)
@@ -213,15 +220,15 @@ def best_block(env: LBM, L: int = 20, seed: Seed = 0, **effort: int | None) -> P
 
 
 def best_cycle(env: LBM, period: int | None = None, max_period: int | None = None, seed: Seed = 0) -> Cycle:
-    """The cycle with the largest average reward, windows wrapping around: of one `period`, or up to `max_period`.
+    """The cycle with the largest average reward, windows wrapping around.
 
-    Playing it from any history collects its average once m steps have passed. With neither argument the
-    periods 1 to 2(m+1) are tried. Exact on finite sets small enough.
+    Of one `period`, or the best of all up to `max_period`, 6(m+1) by default. Playing it from any history
+    collects its average once m steps have passed. Exact on finite sets that are small enough.
 
     >>> import fastlbm as lbm
     >>> cycle = best_cycle(lbm.LBM([0.6, 0.8], m=1, gamma=-2.0), period=2)
     >>> cycle.actions.shape, round(cycle.average, 4)
-    ((2, 2), 0.7077)
+    ((2, 2), 0.7275)
     """
     m = _finite_memory(env)
     if isinstance(env.actions, Contextual):
@@ -229,7 +236,7 @@ def best_cycle(env: LBM, period: int | None = None, max_period: int | None = Non
     if period is not None:
         periods = [_validate.integer("period", period, low=1)]
     else:
-        last = 2 * (m + 1) if max_period is None else _validate.integer("max_period", max_period, low=1)
+        last = 6 * (m + 1) if max_period is None else _validate.integer("max_period", max_period, low=1)
         periods = list(range(1, last + 1))
     found = [_cycle(env, m, p, seed) for p in periods]
     # A longer cycle must be better, not better by rounding.
@@ -254,7 +261,7 @@ def _cycle(env: LBM, m: int, period: int, seed: Seed) -> Cycle:
         )
         return Cycle(arms[result.indices], result.average, result.exact)
     belief = Belief(writable(env.theta), np.eye(env.d), 0.0, O3M)
-    effort = Effort(STARTS, MOVES, TICKS, TOLERANCE, 2**62)
+    effort = Effort(STARTS, 0, MOVES, TICKS, TOLERANCE, 2**62)
     _validate.memory_matrix(env.A0, env.d, m, env.gamma, differentiable=True)
     plan = _search(writable(env.A0), m, env.gamma, belief, period, True, np.empty((0, env.d)), effort, seed)
     return Cycle(plan.actions, plan.value / period, False)
@@ -314,16 +321,27 @@ def _sandwich(env: LBM, T: int, L: int | None, max_period: int | None, seed: See
     lower = max(
         _played(env, np.roll(cycle.actions, -shift, axis=0), T) for shift in range(len(cycle.actions))
     )
-    whole = best_block(env, L, seed)
-    rest = best_block(env, T % L, seed) if T % L else None
-    # A finite set's plan may come with a bound of its own; the ball's is the best block found.
-    upper = T // L * _ceiling(whole) + (_ceiling(rest) if rest is not None else 0.0)
+    upper = T // L * _ceiling(env, m, L, cycle, seed)
+    if T % L:
+        upper += _ceiling(env, m, T % L, cycle, seed)
     upper = max(min(upper, T * env.reward_bound), lower)
-    return OptBounds(lower, upper, upper == lower, T, f"best cycle played, best block with L={L}", cycle)
+    return OptBounds(lower, upper, False, T, f"best cycle played, best block with L={L}", cycle)
 
 
-def _ceiling(plan: Plan) -> float:
-    return plan.upper if math.isfinite(plan.upper) else plan.value
+def _ceiling(env: LBM, m: int, L: int, cycle: Cycle, seed: Seed) -> float:
+    """r~ of the best block: a bound of a finite set's plan, or what the search of the ball finds.
+
+    The search also starts from the cycle, at each phase: a block that plays it is never worse than it.
+    """
+    if not isinstance(env.actions, Ball):
+        plan = best_block(env, L, seed)
+        return plan.upper if math.isfinite(plan.upper) else plan.value
+    n, period = m + L, len(cycle.actions)
+    phases = [cycle.actions[(np.arange(n) + shift) % period] for shift in range(period)]
+    belief = Belief(writable(env.theta), np.eye(env.d), 0.0, O3M)
+    effort = Effort(STARTS, CYCLES, _moves(n), TICKS, TOLERANCE, 2**62)
+    warm = np.stack(phases, axis=1).reshape(n * period, env.d)
+    return _search(writable(env.A0), m, env.gamma, belief, n, False, warm, effort, seed).value
 
 
 def _played(env: LBM, cycle: Array, T: int) -> float:

@@ -1,14 +1,21 @@
-"""The command line: the doctor finds a healthy core healthy and a broken one broken, help is quick."""
+"""The command line: the doctor finds a healthy core healthy and a broken one broken, help is quick,
+plans and bounds are those of the library.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fastlbm
-from fastlbm import blocks, cli
+from fastlbm import blocks, cli, plots
+
+THETA = [0.5, 0.77, 0.09]
+MODEL = ["--theta", "0.5,0.77,0.09"]
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,7 +56,10 @@ def test_the_doctor_reports_an_exception(
 
 
 def test_import_and_help_do_not_load_numba() -> None:
-    code = "import sys, fastlbm.cli; fastlbm.cli._parser().format_help(); sys.exit('numba' in sys.modules)"
+    code = (
+        "import sys, fastlbm.cli; fastlbm.cli._parser().format_help(); "
+        "sys.exit(bool({'numba', 'matplotlib'} & set(sys.modules)))"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -58,3 +68,117 @@ def test_every_public_name_is_there() -> None:
     assert set(fastlbm.__all__) <= set(dir(fastlbm))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = fastlbm.nothing
+
+
+def _read(out: str, n: int) -> tuple[list[list[str]], dict[str, str]]:
+    """The rows of the table and the facts below it."""
+    lines = out.splitlines()
+    return [line.split() for line in lines[1 : n + 1]], dict(
+        line.split(maxsplit=1) for line in lines[n + 1 :]
+    )
+
+
+def _check_png(path: Path) -> None:
+    from matplotlib.image import imread
+
+    assert path.read_bytes().startswith(b"\x89PNG")
+    pixels = imread(path)
+    assert min(pixels.shape[:2]) > 600
+    assert len(np.unique(pixels[..., :3].reshape(-1, 3), axis=0)) > 20
+
+
+def test_plan_of_a_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["plan", *MODEL, "--L", "5"]) == 0
+    rows, facts = _read(capsys.readouterr().out, 7)
+    plan = fastlbm.best_block(fastlbm.LBM(THETA), 5)
+    assert [row[0] for row in rows] == [str(step) for step in range(1, 8)]
+    np.testing.assert_allclose([[float(x) for x in row[1:4]] for row in rows], plan.actions, atol=5.1e-5)
+    assert [row[4] for row in rows[:2]] == ["-", "-"]
+    assert sum(float(row[4]) for row in rows[2:]) == pytest.approx(plan.value, abs=1e-5)
+    assert float(facts["total"]) == pytest.approx(plan.value, abs=1e-6)
+    assert float(facts["average"]) == pytest.approx(plan.value / 5, abs=1e-6)
+    assert (facts["evaluations"], facts["exact"]) == (str(plan.evaluations), "no")
+    assert facts["converged"] == ("yes" if plan.converged else "no")
+    assert Path(facts["picture"]) == tmp_path / "plan.png"
+    _check_png(tmp_path / "plan.png")
+
+
+@pytest.mark.parametrize(("choice", "period"), [(["--cycle", "3"], 3), (["--cycle-up-to", "2"], 2)])
+def test_plan_of_a_cycle(
+    choice: list[str], period: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cycle.png"
+    assert cli.main(["plan", *MODEL, *choice, "--A0", "1,1,2", "--out", str(path)]) == 0
+    rows, facts = _read(capsys.readouterr().out, period)
+    assert facts["period"] == str(period)
+    rewards = [float(row[4]) for row in rows]  # steady, so they have the average of the cycle
+    assert np.mean(rewards) == pytest.approx(float(facts["average"]), abs=2e-6)
+    _check_png(path)
+
+
+def test_plan_without_a_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["plan", *MODEL, "--m", "0", "--cycle", "1", "--A0", "I", "--out", "-"]) == 0
+    assert "picture" not in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
+def test_bounds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bounds", *MODEL, "--T", "50", "--L", "10"]) == 0
+    facts = {line[:12].strip(): line[13:] for line in capsys.readouterr().out.splitlines()}
+    bounds = fastlbm.opt_bounds(fastlbm.LBM(THETA), 50, L=10)
+    assert float(facts["lower"]) == pytest.approx(bounds.lower, abs=1e-6)
+    assert float(facts["upper"]) == pytest.approx(bounds.upper, abs=1e-6)
+    assert facts["per step"] == f"{bounds.lower / 50:.6f} to {bounds.upper / 50:.6f}"
+    assert float(facts["gap"].split("%")[0]) == pytest.approx(100 * bounds.gap, abs=1e-4)
+    assert (facts["exact"], facts["method"]) == ("no", bounds.method)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["plan", "--theta", "1,1"], "theta must lie in the unit ball"),
+        (["plan", *MODEL, "--m", "1.5"], "m must be an integer >= 0"),
+        (["plan", *MODEL, "--m", "inf"], "a block needs a finite memory"),
+        (["plan", *MODEL, "--A0", "1,2"], "A0 must have shape (3, 3), got (2, 2)"),
+        (["plan", *MODEL, "--L", "0"], "L must be an integer >= 1"),
+        (["plan", *MODEL, "--out", "plan.what"], "out must end with one of"),
+        (["plan", *MODEL, "--out", "nowhere/plan.png"], "out must be in a directory that exists"),
+        (["bounds", *MODEL, "--T", "0"], "T must be an integer >= 1"),
+    ],
+)
+def test_bad_input(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(arguments) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert len(printed.err.splitlines()) == 1
+    assert printed.out == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_theta_must_be_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["plan", "--theta", "0.5,x"])
+    assert stop.value.code == 2
+    assert "must be numbers separated by commas, got '0.5,x'" in capsys.readouterr().err
+
+
+def test_a_drawing_marks_what_does_not_count() -> None:
+    figure = plots.draw_plan(np.eye(3), [9.0, 0.25, 0.75], theta=THETA, counted_from=1)
+    bottom = figure.axes[1]
+    assert [text.get_text() for text in bottom.texts] == ["mean\n0.500"]
+    assert [bool(bar.get_hatch()) for bar in bottom.patches] == [False, False, True]
+    with pytest.raises(ValueError, match="counted_from must be an integer from 0 to 2, got 3"):
+        plots.draw_plan(np.eye(3), np.ones(3), theta=THETA, counted_from=3)

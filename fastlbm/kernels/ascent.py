@@ -44,13 +44,14 @@ def ascend(
     wrap: bool,
     ticks: int,
     tolerance: float,
+    champion: float,
     values: Vector,
 ) -> int:
     """Improves the `count` blocks that lie side by side in x (d, n*count), in place; fills values (count,).
 
     A start ends when its last _MEMORY steps together gained less than `tolerance` of its value, when no step
-    helps, when it cannot win, or after `ticks` evaluations. Returns the number of block values and
-    gradients computed, over all starts.
+    helps, when it cannot beat the others or the value `champion`, or after `ticks` evaluations. Returns the
+    number of block values and gradients computed, over all starts.
     """
     d = x.shape[0]
     n = x.shape[1] // count
@@ -75,7 +76,6 @@ def ascend(
     following = lanes
     active = lanes
     evaluations = 0
-    champion = -np.inf
     while active > 0:
         _wrap(trial, lead, block)
         evaluate(memory, A0, belief, block, lanes, work, trial_value, block_grad)
@@ -97,7 +97,7 @@ def ascend(
                 floor += _ARMIJO * fraction * slope
             if new >= floor and (accepted[s] == 0 or state[_LENGTH, s] > 1e-24):
                 if accepted[s] > 0:
-                    # Barzilai-Borwein, s^T s / -s^T y with s = fraction * direction, y the change of gradient.
+                    # Barzilai-Borwein: s^T s / -s^T y, s = fraction * direction, y the change of gradient.
                     bend = slope - state[_CURVATURE, s]
                     step = fraction * state[_LENGTH, s] / bend if bend > 0.0 else _STEP_MAX
                 else:
@@ -222,12 +222,22 @@ def _move(
 def _lane_sums(x: Rows, y: Rows, lanes: int, state: Rows, row: int) -> None:
     """Row `row` of the state = <x, y> of each lane."""
     d, N = x.shape
+    if lanes == LANES:
+        # Constant bounds keep the sums of all lanes in registers.
+        total = np.zeros(LANES)
+        for i in range(d):
+            for t in range(0, N, LANES):
+                for s in range(LANES):
+                    total[s] += x[i, t + s] * y[i, t + s]
+        for s in range(LANES):
+            state[row, s] = total[s]
+        return
     for s in range(lanes):
-        state[row, s] = 0.0
-    for i in range(d):
-        for t in range(0, N, lanes):
-            for s in range(lanes):
-                state[row, s] += x[i, t + s] * y[i, t + s]
+        total_s = 0.0
+        for i in range(d):
+            for w in range(s, N, lanes):
+                total_s += x[i, w] * y[i, w]
+        state[row, s] = total_s
 
 
 @kernel

@@ -64,12 +64,12 @@ def backward(
 # Compiled, the form is chosen by the type of A0: a problem compiles only the kernels that it needs.
 
 
-@overload(forward, jit_options=OPTIONS, strict=False)  # type: ignore[call-arg]
+@overload(forward, jit_options=OPTIONS, strict=False)  # type: ignore[arg-type]
 def _forward(memory, A0, lanes, a, D, tiles, B):  # type: ignore[no-untyped-def]
     return pair_forward if isinstance(A0, types.NoneType) else general_forward
 
 
-@overload(backward, jit_options=OPTIONS, strict=False)  # type: ignore[call-arg]
+@overload(backward, jit_options=OPTIONS, strict=False)  # type: ignore[arg-type]
 def _backward(memory, A0, lanes, a, U, D, tiles, grad):  # type: ignore[no-untyped-def]
     return pair_backward if isinstance(A0, types.NoneType) else general_backward
 

@@ -25,7 +25,7 @@ from ._jit import column, kernel
 from ._types import Matrix, Rows, Tile, Tiles
 from .powers import GENERAL, Power, make_power
 from .spectra import TILE, spectra
-from .spectral import apply, dot_rows, general_differences, make_layout, root_differences, rotate_in
+from .spectral import apply, general_differences, make_layout, root_differences, rotate_in, spectral_gradient
 
 #: Below this c the Gram form subtracts numbers of the size of c^gamma: the dense form is used.
 GRAM_FROM = 1e-3
@@ -143,7 +143,7 @@ def _tile_backward(
     """Adds the share of n windows to grad (d, N) and, in the Gram form, to K_s[r] = d value / d D_s[r]."""
     d, m, k, gram = memory.d, memory.m, memory.k, memory.gram
     at = make_layout(k)
-    # p = U^T u or u, rotated, and y = f(X) p; the rotated q is in the rows of lam since the forward step.
+    # p = U^T u or u.
     for s in range(k):
         row = at.p + s
         if gram:
@@ -156,24 +156,7 @@ def _tile_backward(
         else:
             for w in range(n):
                 t[row, w] = U[s, start + w]
-    rotate_in(t, at.Q, at.p, at.q, k, n)
-    apply(t, at.Q, at.f, at.q, at.p, at.y, k, n)
-    # S = Q [Gamma o (x p^T + p x^T)/2] Q^T into the rows of X.
-    for i in range(k):
-        for j in range(i, k):
-            out, mirror, g = at.X + i * k + j, at.X + j * k + i, at.gamma + i * k + j
-            xi, xj, pi, pj = at.lam + i, at.lam + j, at.q + i, at.q + j
-            for w in range(n):
-                t[out, w] = 0.5 * t[g, w] * (t[xi, w] * t[pj, w] + t[pi, w] * t[xj, w])
-            if i != j:
-                for w in range(n):
-                    t[mirror, w] = t[out, w]
-    for i in range(k):
-        for j in range(k):
-            dot_rows(t, at.scratch + i * k + j, at.Q + i * k, 1, at.X + j, k, k, n)
-    for i in range(k):
-        for j in range(i, k):
-            dot_rows(t, at.X + i * k + j, at.scratch + i * k, 1, at.Q + j * k, 1, k, n)
+    spectral_gradient(t, k, n)
     if gram:
         for s in range(m):
             row, shift = at.y + s, column(start - (s + 1) * lanes)

@@ -1,9 +1,10 @@
 """The search for a best block in the unit ball: owns starts and local moves, leaves climbing to `ascend`.
 
-The objective has many local maxima, and good blocks are nearly periodic. So the starts are cycles of a few
-periods, tiled; the greedy sequence; random blocks; and blocks of the caller, such as the previous plan.
-Then the best block found is changed locally, a stretch drawn anew, the block rotated in time or one action
-moved elsewhere, several changes side by side, with a short ascent after each.
+The objective has many local maxima, and good blocks are nearly periodic. So the starts are good cycles of a
+few periods, themselves found by ascent, and random cycles, all tiled; the greedy sequence; random blocks;
+and blocks of the caller, such as the previous plan.
+Then the best block found is changed, a stretch drawn anew or taken from another start's outcome, the block
+rotated in time or one action moved elsewhere, several changes side by side, with an ascent after each.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from ._jit import kernel
 from ._types import Matrix, Rows, Vector
-from .ascent import ascend, wrapped_values
+from .ascent import LANES, ascend, wrapped_values
 from .blocks import features, make_work
 from .memory import Memory
 from .optimism import OM_BLOCK, Belief
@@ -30,6 +31,7 @@ class Effort(NamedTuple):
     """How hard to search."""
 
     starts: int  # fresh starts, beside the caller's
+    cycles: int  # starts that are tiled good cycles
     moves: int  # local changes of the best block, in groups of MOVES_AT_ONCE
     ticks: int  # most evaluations of one ascent
     tolerance: float  # relative gain over a few steps at which an ascent ends
@@ -54,16 +56,20 @@ def search(
     """
     d = memory.d
     given = warm.shape[1] // n
-    lanes = given + effort.starts
+    cycles = 0 if wrap or belief.kind == OM_BLOCK else min(effort.cycles, (n - 1) // (memory.m + 1))
+    lanes = given + cycles + effort.starts
     x = np.zeros((d, n * lanes))
+    evaluations = 0
+    for k in range(cycles):
+        evaluations += _cycle_start(memory, A0, belief, x, given + k, lanes, k + 1, effort, rng)
     for i in range(d):
         for t in range(n):
             for s in range(given):
                 x[i, t * lanes + s] = warm[i, t * given + s]
-    for s in range(given, lanes):
-        _draw_start(memory, A0, belief, x, s, lanes, s - given, rng)
+    for s in range(given + cycles, lanes):
+        _draw_start(memory, A0, belief, x, s, lanes, s - given - cycles, rng)
     values = np.empty(lanes)
-    evaluations = ascend(memory, A0, belief, x, lanes, wrap, effort.ticks, effort.tolerance, values)
+    evaluations += ascend(memory, A0, belief, x, lanes, wrap, effort.ticks, effort.tolerance, -np.inf, values)
     winner = _largest_at(values)
     if not wrap and lanes > 1 and belief.kind != OM_BLOCK:
         # Equal blocks: the one that is better when it is played again and again.
@@ -82,17 +88,51 @@ def search(
         if evaluations >= effort.limit:
             break
         for s in range(MOVES_AT_ONCE):
-            _change(best, changed, s, memory.m, rng)
+            _change(best, changed, s, memory.m, x, lanes, rng)
         evaluations += ascend(
-            memory, A0, belief, changed, MOVES_AT_ONCE, wrap, effort.ticks, effort.tolerance, outcome
+            memory, A0, belief, changed, MOVES_AT_ONCE, wrap, effort.ticks, effort.tolerance, value, outcome
         )
         s = _largest_at(outcome)
         if outcome[s] > value:
             value = outcome[s]
             best = _lane(changed, MOVES_AT_ONCE, s)
     values = np.empty(1)
-    last = ascend(memory, A0, belief, best, 1, wrap, effort.ticks, 0.01 * effort.tolerance, values)
-    return best, values[0], evaluations + last, last < effort.ticks
+    last = ascend(memory, A0, belief, best, 1, wrap, effort.ticks, 0.01 * effort.tolerance, -np.inf, values)
+    converged = last < effort.ticks or values[0] - value <= effort.tolerance * abs(value)
+    return best, values[0], evaluations + last, converged
+
+
+@kernel
+def _cycle_start(
+    memory: Memory,
+    A0: Matrix | None,
+    belief: Belief,
+    x: Rows,
+    s: int,
+    lanes: int,
+    k: int,
+    effort: Effort,
+    rng: np.random.Generator,
+) -> int:
+    """Lane s: the best of a few cycles of the period k(m+1) + 1, tiled; returns the evaluations it took.
+
+    Many instances have their best cycles at these periods: each turn of m+1 actions that differ, and one
+    action more that shifts the pattern.
+    """
+    d = memory.d
+    period = k * (memory.m + 1) + 1
+    cycles = np.empty((d, period * LANES))
+    for column in range(period * LANES):
+        _draw_action(cycles, column, rng)
+    values = np.empty(LANES)
+    evaluations = ascend(
+        memory, A0, belief, cycles, LANES, True, effort.ticks, effort.tolerance, -np.inf, values
+    )
+    best = _largest_at(values)
+    for i in range(d):
+        for t in range(x.shape[1] // lanes):
+            x[i, t * lanes + s] = cycles[i, t % period * LANES + best]
+    return evaluations
 
 
 @kernel
@@ -192,10 +232,12 @@ def _greedy(
 
 
 @kernel
-def _change(best: Rows, out: Rows, s: int, m: int, rng: np.random.Generator) -> None:
-    """Lane s of out: the block `best` (d, n) with one local change."""
+def _change(best: Rows, out: Rows, s: int, m: int, x: Rows, lanes: int, rng: np.random.Generator) -> None:
+    """Lane s of out: the block `best` (d, n) with one change; x holds the outcomes of all starts."""
     d, n = best.shape
-    kind = int(3 * rng.random())
+    kind = int(4 * rng.random())
+    donor = int(lanes * rng.random())
+    ahead = int(n * rng.random())
     shift = int(n * rng.random())
     target = int(n * rng.random())
     length = 1 + int((m + 2) * rng.random())
@@ -214,3 +256,7 @@ def _change(best: Rows, out: Rows, s: int, m: int, rng: np.random.Generator) -> 
     if kind == 0:  # a stretch drawn anew
         for t in range(shift, min(shift + length, n)):
             _draw_action(out, t * MOVES_AT_ONCE + s, rng)
+    elif kind == 3:  # a longer stretch of another outcome, from another time
+        for t in range(shift, min(shift + 2 * (m + 1) + length, n)):
+            for i in range(d):
+                out[i, t * MOVES_AT_ONCE + s] = x[i, (t + ahead) % n * lanes + donor]

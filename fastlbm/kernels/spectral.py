@@ -23,6 +23,7 @@ from .powers import (
     shifted_first_difference,
     shifted_second_difference,
 )
+from .spectra import TILE
 
 
 class Layout(NamedTuple):
@@ -86,6 +87,66 @@ def apply(t: Tile, Q: int, f: int, x: int, scratch: int, out: int, k: int, n: in
 
 
 @kernel
+def spectral_gradient(t: Tile, k: int, n: int) -> None:
+    """y = f(X) p, and S in the rows of X (upper triangle), over n windows.
+
+    The rotated q is in the rows of lam since the forward step; p and q are used up.
+    """
+    if k == 3:
+        _gradient_of_three(t.reshape(-1), n)
+        return
+    at = make_layout(k)
+    rotate_in(t, at.Q, at.p, at.q, k, n)
+    apply(t, at.Q, at.f, at.q, at.p, at.y, k, n)
+    for i in range(k):
+        for j in range(i, k):
+            out, mirror, g = at.X + i * k + j, at.X + j * k + i, at.gamma + i * k + j
+            xi, xj, pi, pj = at.lam + i, at.lam + j, at.q + i, at.q + j
+            for w in range(n):
+                t[out, w] = 0.5 * t[g, w] * (t[xi, w] * t[pj, w] + t[pi, w] * t[xj, w])
+            if i != j:
+                for w in range(n):
+                    t[mirror, w] = t[out, w]
+    for i in range(k):
+        for j in range(k):
+            dot_rows(t, at.scratch + i * k + j, at.Q + i * k, 1, at.X + j, k, k, n)
+    for i in range(k):
+        for j in range(i, k):
+            dot_rows(t, at.X + i * k + j, at.scratch + i * k, 1, at.Q + j * k, 1, k, n)
+
+
+@kernel
+def _gradient_of_three(t: Tile, n: int) -> None:
+    """The same for size 3 on the flat tile, all rows literals of `make_layout(3)`: one pass of vectors."""
+    for w in range(n):
+        a, b, c = t[9 * TILE + w], t[10 * TILE + w], t[11 * TILE + w]
+        d, e, f = t[12 * TILE + w], t[13 * TILE + w], t[14 * TILE + w]
+        g, h, i = t[15 * TILE + w], t[16 * TILE + w], t[17 * TILE + w]
+        p, q, r = t[48 * TILE + w], t[49 * TILE + w], t[50 * TILE + w]
+        x, y, z = t[36 * TILE + w], t[37 * TILE + w], t[38 * TILE + w]
+        p, q, r = a * p + d * q + g * r, b * p + e * q + h * r, c * p + f * q + i * r
+        xx = t[18 * TILE + w] * x * p
+        yy = t[22 * TILE + w] * y * q
+        zz = t[26 * TILE + w] * z * r
+        xy = 0.5 * t[19 * TILE + w] * (x * q + p * y)
+        xz = 0.5 * t[20 * TILE + w] * (x * r + p * z)
+        yz = 0.5 * t[23 * TILE + w] * (y * r + q * z)
+        p, q, r = t[39 * TILE + w] * p, t[40 * TILE + w] * q, t[41 * TILE + w] * r
+        t[51 * TILE + w] = a * p + b * q + c * r
+        t[52 * TILE + w] = d * p + e * q + f * r
+        t[53 * TILE + w] = g * p + h * q + i * r
+        x, y, z = a * xx + b * xy + c * xz, a * xy + b * yy + c * yz, a * xz + b * yz + c * zz
+        t[w] = x * a + y * b + z * c
+        t[TILE + w] = x * d + y * e + z * f
+        t[2 * TILE + w] = x * g + y * h + z * i
+        x, y, z = d * xx + e * xy + f * xz, d * xy + e * yy + f * yz, d * xz + e * yz + f * zz
+        t[4 * TILE + w] = x * d + y * e + z * f
+        t[5 * TILE + w] = x * g + y * h + z * i
+        x, y, z = g * xx + h * xy + i * xz, g * xy + h * yy + i * yz, g * xz + h * yz + i * zz
+        t[8 * TILE + w] = x * g + y * h + z * i
+
+
+@kernel
 def root_differences(power: Power, gram: bool, t: Tile, k: int, n: int) -> None:
     """f and its Loewner matrix for an integer or half-integer gamma; leaves roots in the rows of lam."""
     at = make_layout(k)
@@ -140,8 +201,5 @@ def general_differences(power: Power, gram: bool, t: Tile, k: int, n: int) -> No
         for j in range(i, k):
             for w in range(n):
                 x, y = t[at.lam + i, w], t[at.lam + j, w]
-                if gram:
-                    value = shifted_second_difference(c, x, y, gamma)
-                else:
-                    value = first_difference(x, y, gamma)
+                value = shifted_second_difference(c, x, y, gamma) if gram else first_difference(x, y, gamma)
                 t[at.gamma + i * k + j, w] = value
