@@ -97,8 +97,9 @@ def search(
             value = outcome[s]
             best = _lane(changed, MOVES_AT_ONCE, s)
     values = np.empty(1)
-    last = ascend(memory, A0, belief, best, 1, wrap, effort.ticks, 0.01 * effort.tolerance, -np.inf, values)
-    converged = last < effort.ticks or values[0] - value <= effort.tolerance * abs(value)
+    ticks = 4 * effort.ticks
+    last = ascend(memory, A0, belief, best, 1, wrap, ticks, 0.01 * effort.tolerance, -np.inf, values)
+    converged = last < ticks or values[0] - value <= effort.tolerance * abs(value)
     return best, values[0], evaluations + last, converged
 
 
