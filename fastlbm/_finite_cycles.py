@@ -1,0 +1,130 @@
+"""Cycles: owns the maximum mean cycle and the cycles of a fixed period, and may touch the tables of
+`_finite_tables` and the searches of `_finite_search`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from ._finite_search import Objective, beam
+from ._finite_tables import TIE, Index, States, Walks, digits, places
+from ._validate import Array
+from .kernels.dynamic import bellman, howard
+
+#: Random cycles that a search begins with.
+_RANDOM = 8
+#: Windows that the search for a cycle may solve, about, which decides how often it begins again.
+_CYCLE_WINDOWS = 2e6
+#: Iterations of Howard's algorithm, which rarely takes twenty.
+_ITERATIONS = 1000
+
+
+class MeanCycle(NamedTuple):
+    """A cycle of mean c with values(s, a) - c + bias(s') <= bias(s) + gap: no mean is above c + gap."""
+
+    indices: Index
+    mean: float
+    bias: Array  # (S,)
+    gap: float
+    exact: bool
+
+
+def maximum_mean_cycle(states: States, values: Array) -> MeanCycle:
+    """The maximum mean cycle of step values (W, K)."""
+    K, rank = states.K, states.rank
+    policy = values.argmax(axis=1).astype(np.int32)[rank]
+    bias = np.zeros(states.S)
+    rounding = TIE * float(np.abs(values).max())
+    root, gap = howard(values, rank, policy, bias, rounding, _ITERATIONS)
+    arms: list[int] = []
+    rewards: list[float] = []
+    state = root
+    while not arms or state != root:
+        arms.append(int(policy[state]))
+        rewards.append(float(values[rank[state], arms[-1]]))
+        state = (state * K + arms[-1]) % states.S
+    mean = math.fsum(rewards) / len(arms)
+    return MeanCycle(np.array(arms, dtype=np.intp), mean, bias, float(gap), gap <= 10.0 * rounding)
+
+
+def closed_walk(
+    states: States, values: Array, period: int, known: Index | None, most: float
+) -> tuple[Index, bool]:
+    """The closed walk of `period` steps with the largest sum of step values (W, K), and whether it is that.
+
+    `known` (period,) is a good one; with more than `most` operations to do, the best so far is returned.
+
+    With the bias of the maximum mean cycle, no steps from s to s' earn more than bias(s) - bias(s') above its
+    mean: this bounds what a start can give, and prunes the way.
+    """
+    K, m, S = states.K, states.m, states.S
+    if period <= m:
+        cycles = digits(np.arange(K**period), K, period)
+        before = cycles[:, np.arange(-m, 0) % period]
+        totals = states.collect(values, before @ places(K, m), cycles.T)
+        return cycles[int(totals.argmax())], True
+    top = maximum_mean_cycle(states, values)
+    if period % len(top.indices) == 0:
+        return np.tile(top.indices, period // len(top.indices)), top.exact
+    tolerance = period * (TIE * float(np.abs(values).max()) + max(top.gap, 0.0))
+    # Walks through a start that is done need no second look: it gets a row of its own, which leads nowhere.
+    centred = np.vstack((values - top.mean, np.full((1, K), -math.inf)))
+    rank = states.rank.copy()
+    walks = Walks(states, period)
+    indices = top.indices[np.arange(period) % len(top.indices)] if known is None else known
+    before = indices[np.arange(-m, 0) % period] @ places(K, m)
+    best = float(states.collect(centred, np.array([before]), indices)[0])
+    batch = 1
+    while True:
+        V = top.bias.copy()
+        V += bellman(centred[None], rank, period, V, np.empty((0, S), dtype=np.int32))
+        bound = V - top.bias
+        walks.operations += period * S * K
+        for start in np.argsort(-bound, kind="stable")[:batch]:
+            if best >= bound[start] - tolerance:
+                return indices, top.exact
+            if walks.operations > most:
+                return indices, False
+            ends, totals = walks.reach(centred, rank, int(start), top.bias, tolerance - best)
+            total = float(totals[ends == start].max(initial=-math.inf))
+            rank[start] = len(values)
+            if total > best:
+                best, indices = total, walks.trace(int(start))
+        batch *= 2
+
+
+def search_cycle(objective: Objective, rng: np.random.Generator, found: Index) -> Index:
+    """Coordinate search from the best of `found` (count, period), constant, random and beam-searched cycles,
+    then again and again from a change of the best cycle: a stretch drawn anew, or one arm less and another
+    one elsewhere.
+    """
+    model, period = objective.model, objective.n
+    m, K = model.m, model.K
+    constant = np.repeat(np.arange(K)[:, None], period, axis=1)
+    starts = np.concatenate((found, constant, rng.integers(K, size=(_RANDOM, period))))
+    block = beam(model, objective.belief, 2 * period, starts[:, np.arange(-m, 0) % period])
+    starts = np.concatenate((starts, sliding_window_view(block[m:], period)))
+    totals = objective.values(objective.everything, starts.T[objective.everything])
+    best: Index = starts[0]
+    value = -math.inf
+    tries = list(starts[np.argsort(-totals, kind="stable")[:4]])
+    windows = 4.0 * period * K * (m + 1)  # of a coordinate search, about
+    for number in range(len(tries) + int(np.clip(_CYCLE_WINDOWS / windows, 16, 400))):
+        if number < len(tries):
+            start = tries[number]
+        elif number % 2 == 0:
+            start = best.copy()
+            stretch = int(rng.integers(1, min(period, m + 2) + 1))
+            start[(int(rng.integers(period)) + np.arange(stretch)) % period] = rng.integers(K, size=stretch)
+        else:
+            start = np.delete(best, rng.integers(period))
+            start = np.insert(start, rng.integers(period), rng.integers(K))
+        indices = objective.improve(start)
+        total = objective.total(indices)
+        if total > value:
+            best, value = indices, total
+    return best
