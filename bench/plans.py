@@ -85,6 +85,8 @@ def costs() -> None:
 def bounds() -> None:
     """Lower and upper bound on OPT/T for rotting on the ball."""
     env = lbm.LBM(THETA, m=2, gamma=-3.0)
+    averages = (f"{period}: {lbm.best_cycle(env, period).average:.5f}" for period in (3, 7, 10, 13))
+    print("best cycles by period, d=3, m=2, gamma=-3:", "  ".join(averages))
     print("OPT/T for d=3, m=2, gamma=-3, T=100,000")
     for L in (10, 20, 40, 60, 100, 200):
         b = lbm.opt_bounds(env, T=100_000, L=L)
