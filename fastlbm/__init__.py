@@ -14,21 +14,34 @@ from ._version import __version__
 if TYPE_CHECKING:
     from . import theory
     from .actions import Ball, Contextual, Finite
+    from .agents import O3M, OFUL, OM, Cyclic, Doubling, OMBlock, OracleGreedy
     from .blocks import block_ucb
+    from .live import Live
     from .model import LBM
     from .planning import best_block, best_cycle, opt_bounds, plan_block
+    from .runs import run, run_many
 
 __all__ = [
     "LBM",
+    "O3M",
+    "OFUL",
+    "OM",
     "Ball",
     "Contextual",
+    "Cyclic",
+    "Doubling",
     "Finite",
+    "Live",
+    "OMBlock",
+    "OracleGreedy",
     "__version__",
     "best_block",
     "best_cycle",
     "block_ucb",
     "opt_bounds",
     "plan_block",
+    "run",
+    "run_many",
     "theory",
 ]
 
@@ -36,13 +49,23 @@ __all__ = [
 _OWNERS = {
     "Ball": "actions",
     "Contextual": "actions",
+    "Cyclic": "agents",
+    "Doubling": "agents",
     "Finite": "actions",
     "LBM": "model",
+    "Live": "live",
+    "O3M": "agents",
+    "OFUL": "agents",
+    "OM": "agents",
+    "OMBlock": "agents",
+    "OracleGreedy": "agents",
     "best_block": "planning",
     "best_cycle": "planning",
     "block_ucb": "blocks",
     "opt_bounds": "planning",
     "plan_block": "planning",
+    "run": "runs",
+    "run_many": "runs",
 }
 
 

@@ -17,7 +17,7 @@ from . import _validate
 from ._validate import Array, Seed
 from ._value import Value, writable
 from .actions import ActionSet, Ball
-from .kernels import rewards as _kernels
+from .kernels import world as _world
 
 NOISES = ("gaussian", "uniform", "rademacher")
 
@@ -121,11 +121,24 @@ class LBM(Value):
         """
         rows = _validate.array("actions", actions, (None, self.d))
         past = self._window(history)
-        m = -1 if self.m == math.inf else int(self.m)
-        arrays = (writable(rows), writable(past), writable(self.A0))
         with np.errstate(all="ignore"):
-            rewards: Array = _kernels.expected_rewards(*arrays, m, self.gamma, writable(self.theta))
+            world = self._world()
+            before = _world.make_past(world)
+            before.X[:] += past.T @ past if world.m < 0 else 0.0
+            if world.m > 0 and len(past):
+                before.recent[-len(past) :] = past
+            rewards: Array = _world.rewards(world, before, writable(rows))
         return self._finite("actions", rewards)
+
+    def _world(self) -> _world.World:
+        """The model as the kernels take it; without memory its parameter takes in A0^gamma."""
+        noise = NOISES.index(self.noise)
+        if self.is_stationary:
+            theta = self.memory_matrix() @ self.theta
+            return _world.make_world(theta, np.eye(self.d), 0, 0.0, self.sigma, noise)
+        return _world.make_world(
+            writable(self.theta), writable(self.A0), self.m, self.gamma, self.sigma, noise
+        )
 
     def memory_matrix(self, history: ArrayLike | None = None) -> Array:
         """A(history) = (A0 + sum a_s a_s^T)^gamma (d, d) over the last m rows of `history` (h, d).

@@ -26,6 +26,10 @@ OPTIONS: dict[str, Any] = {
 #: A kernel: compiled at its first call, kept on disk, free of the GIL, x/0 as in NumPy.
 kernel = njit(cache=CACHE, **OPTIONS)
 
+#: Plain IEEE arithmetic: the same bits wherever it is called from. Kernels with fast-math are optimised anew,
+#: and may round differently, in each caller.
+exact = njit(cache=CACHE, **(OPTIONS | {"fastmath": False}))
+
 #: A piece of a kernel's inner loop: inlined, so that the loop around it can be vectorised.
 inline = njit(cache=CACHE, forceinline=True, **OPTIONS)
 

@@ -1,0 +1,197 @@
+"""Regularised least squares, one feature or one block of features at a time: owns V, its inverse and theta.
+
+V = lam I + sum b b^T, U = sum y b, theta = V^-1 U (Section 4 of the paper). V^-1 is kept by Sherman-Morrison
+and its log-determinant by the factor of each update; both are taken anew from V by a Cholesky factorisation
+every REFRESH updates, and whenever as many features as dimensions arrive at once, which is then cheaper.
+Features are first added to a recent sum, which joins V at a refresh: 10^8 of them lose no digits to rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ._jit import kernel
+from ._types import Matrix, Rows, Vector
+
+#: Rank-one updates between two factorisations.
+REFRESH = 512
+
+# Entries of the ledger.
+SAMPLES, LOG_DET, UPDATES, LAM = 0, 1, 2, 3
+
+
+class Estimator(NamedTuple):
+    """What the learner knows, all of it changed in place."""
+
+    V: Matrix  # (D, D) without the recent features
+    U: Vector  # (D,) likewise
+    V_recent: Matrix
+    U_recent: Vector
+    V_inv: Matrix  # of all features
+    theta: Vector
+    ledger: Vector  # samples, ln det V/det(lam I), updates since the last refresh, lam
+
+
+def make_estimator(D: int, lam: float) -> Estimator:
+    """An estimator that has seen nothing."""
+    zero, eye = np.zeros((D, D)), np.eye(D)
+    ledger = np.array([0.0, 0.0, 0.0, lam])
+    return Estimator(lam * eye, np.zeros(D), zero, np.zeros(D), eye / lam, np.zeros(D), ledger)
+
+
+@kernel
+def absorb(e: Estimator, b: Vector, count: float, total: float) -> None:
+    """Feature b (D,) seen `count` times with rewards that sum to `total`; theta is left alone."""
+    D = b.shape[0]
+    w = np.empty(D)
+    squared = 0.0
+    for i in range(D):
+        s = 0.0
+        for j in range(D):
+            s += e.V_inv[i, j] * b[j]
+        w[i] = s
+        squared += b[i] * s
+    _add(e, b, count, total)
+    growth = 1.0 + count * squared
+    scale = count / growth
+    for i in range(D):
+        for j in range(i + 1):
+            e.V_inv[i, j] -= scale * w[i] * w[j]
+            e.V_inv[j, i] = e.V_inv[i, j]
+    e.ledger[LOG_DET] += math.log(growth)
+    e.ledger[UPDATES] += 1.0
+    if e.ledger[UPDATES] >= REFRESH:
+        refresh(e)
+
+
+@kernel
+def absorb_all(e: Estimator, F: Rows, counts: Vector, totals: Vector) -> None:
+    """Features F (rows, D), each with its count and its sum of rewards; then theta."""
+    rows, D = F.shape
+    b = np.empty(D)
+    for row in range(rows):
+        if counts[row] > 0.0:
+            b[:] = F[row]
+            if rows < D:
+                absorb(e, b, counts[row], totals[row])
+            else:
+                _add(e, b, counts[row], totals[row])
+    if rows >= D:
+        refresh(e)
+    estimate(e)
+
+
+@kernel
+def estimate(e: Estimator) -> None:
+    """theta = V^-1 U."""
+    D = e.theta.shape[0]
+    for i in range(D):
+        s = 0.0
+        for j in range(D):
+            s += e.V_inv[i, j] * (e.U[j] + e.U_recent[j])
+        e.theta[i] = s
+
+
+@kernel
+def _add(e: Estimator, b: Vector, count: float, total: float) -> None:
+    D = b.shape[0]
+    e.ledger[SAMPLES] += count
+    for i in range(D):
+        e.U_recent[i] += total * b[i]
+        for j in range(D):
+            e.V_recent[i, j] += count * b[i] * b[j]
+
+
+@kernel
+def refresh(e: Estimator) -> None:
+    """V^-1 and the log-determinant anew from V, which takes in the recent features."""
+    D = e.V.shape[0]
+    for i in range(D):
+        e.U[i] += e.U_recent[i]
+        e.U_recent[i] = 0.0
+        for j in range(D):
+            e.V[i, j] += e.V_recent[i, j]
+            e.V_recent[i, j] = 0.0
+    R = np.empty((D, D))
+    e.ledger[LOG_DET] = cholesky(e.V, R) - D * math.log(e.ledger[LAM])
+    e.ledger[UPDATES] = 0.0
+    # V = R R^T; the inverse of R in its place, then V^-1 = R^-T R^-1.
+    for j in range(D):
+        R[j, j] = 1.0 / R[j, j]
+        for i in range(j + 1, D):
+            s = 0.0
+            for k in range(j, i):
+                s += R[i, k] * R[k, j]
+            R[i, j] = -s / R[i, i]
+    for i in range(D):
+        for j in range(i + 1):
+            s = 0.0
+            for k in range(i, D):
+                s += R[k, i] * R[k, j]
+            e.V_inv[i, j] = s
+            e.V_inv[j, i] = s
+
+
+@kernel
+def cholesky(V: Matrix, R: Matrix) -> float:
+    """The lower triangle R with V = R R^T, and ln det V."""
+    D = V.shape[0]
+    log_det = 0.0
+    for j in range(D):
+        s = V[j, j]
+        for k in range(j):
+            s -= R[j, k] * R[j, k]
+        pivot = math.sqrt(max(s, 1e-300))
+        R[j, j] = pivot
+        log_det += 2.0 * math.log(pivot)
+        for i in range(j + 1, D):
+            s = V[i, j]
+            for k in range(j):
+                s -= R[i, k] * R[j, k]
+            R[i, j] = s / pivot
+    return log_det
+
+
+#: No plan is repeated more often.
+MOST = 2**40
+
+
+@kernel
+def repeats(e: Estimator, F: Rows, switch: float) -> int:
+    """How often a block with features F (rows, D) is played until det V has grown by more than 1 + switch.
+
+    The rarely switching rule of OFUL (Abbasi-Yadkori, Pal and Szepesvari 2011, Section 5.1): the number is
+    known in advance, for V + k F^T F is. At least once; once for switch = 0.
+    """
+    if switch <= 0.0:
+        return 1
+    rows, D = F.shape
+    V = e.V + e.V_recent
+    G = np.zeros((D, D))
+    for row in range(rows):
+        for i in range(D):
+            for j in range(D):
+                G[i, j] += F[row, i] * F[row, j]
+    R, trial = np.empty((D, D)), np.empty((D, D))
+    enough = cholesky(V, R) + math.log1p(switch)
+    # det(V + low G) has not grown enough, det(V + high G) has.
+    low, high = 0, 1
+    while True:
+        trial[:] = V + high * G
+        if cholesky(trial, R) > enough:
+            break
+        low = high
+        high *= 2
+        if high > MOST:
+            return MOST
+    while high - low > 1:
+        middle = (low + high) // 2
+        trial[:] = V + middle * G
+        if cholesky(trial, R) > enough:
+            high = middle
+        else:
+            low = middle
+    return high
