@@ -9,26 +9,17 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from numba import njit
+from numba import config, njit, types
+from numba.extending import intrinsic
 
 CACHE = os.environ.get("FASTLBM_CACHE", "1") != "0"
 
-#: Everything of fast-math that keeps NaN and infinity meaningful.
-FASTMATH = {"contract", "arcp", "nsz", "afn", "reassoc"}
-
-OPTIONS: dict[str, Any] = {
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": FASTMATH,
-    "no_cfunc_wrapper": True,
-}
+#: No fast-math: Numba optimises a function anew in each of its callers and binds calls to whichever copy was
+#: loaded first. Only plain IEEE arithmetic has the same bits in all of them.
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 #: A kernel: compiled at its first call, kept on disk, free of the GIL, x/0 as in NumPy.
 kernel = njit(cache=CACHE, **OPTIONS)
-
-#: Plain IEEE arithmetic: the same bits wherever it is called from. Kernels with fast-math are optimised anew,
-#: and may round differently, in each caller.
-exact = njit(cache=CACHE, **(OPTIONS | {"fastmath": False}))
 
 #: A piece of a kernel's inner loop: inlined, so that the loop around it can be vectorised.
 inline = njit(cache=CACHE, forceinline=True, **OPTIONS)
@@ -42,3 +33,34 @@ def column(index: int) -> int:
     from being vectorised.
     """
     return max(index, 0)
+
+
+if config.DISABLE_JIT:  # type: ignore[attr-defined]
+
+    def fma(x: float, y: float, z: float) -> float:
+        """x y + z."""
+        return x * y + z
+
+else:
+
+    @intrinsic
+    def fma(typingctx, x, y, z):  # type: ignore[no-untyped-def]
+        """x y + z, rounded once: what a kernel asks for it gets, vectorised as well."""
+        f64 = types.float64
+
+        def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            return builder.fma(*arguments)
+
+        return f64(f64, f64, f64), code
+
+
+@inline
+def dot2(a: float, x: float, b: float, y: float) -> float:
+    """a x + b y."""
+    return fma(a, x, b * y)
+
+
+@inline
+def dot3(a: float, x: float, b: float, y: float, c: float, z: float) -> float:
+    """a x + b y + c z."""
+    return fma(a, x, fma(b, y, c * z))

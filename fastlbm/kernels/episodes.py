@@ -110,8 +110,13 @@ def on_the_ball(
     noise: np.random.Generator,
     until: int,
 ) -> None:
-    """O3M, OM and OM-Block on the ball: every plan is a search."""
+    """O3M, OM and OM-Block on the ball: every plan is a search.
+
+    A block that will be repeated is planned as it will be played, as a cycle whose windows wrap around. The
+    best cycle is at least as good as the paper's best block in a cycle: its bound holds against it as well.
+    """
     n, d = desk.block.shape
+    wrap = rule.switch > 0.0 and rule.kind != OM_BLOCK
     while until == THINK or tape.clock[TIME] < until:
         if desk.at[PLAYED] >= desk.at[REPEATS]:
             learn(rule, e, F, desk)
@@ -122,7 +127,7 @@ def on_the_ball(
                     warm[i, t] = desk.block[t, i]
             belief = Belief(e.theta, e.V_inv, radius(rule, e), rule.kind)
             effort = rule.later if started else rule.first
-            block, _, _, _ = search(memory, A0, belief, n, False, warm, effort, rng)
+            block, _, _, _ = search(memory, A0, belief, n, wrap, warm, effort, rng)
             for i in range(d):
                 for t in range(n):
                     desk.block[t, i] = block[i, t]

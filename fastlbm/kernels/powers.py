@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ._jit import inline, kernel
+from ._jit import fma, inline, kernel
 
 #: Highest degree of the polynomials; powers up to DEGREE + 1 (or half of it) are taken by multiplication.
 DEGREE = 4
@@ -73,7 +73,7 @@ def _row(y0: float, top: int) -> Coefficients:
 @inline
 def horner(a: Coefficients, y: float) -> float:
     """sum_i a_i y^i."""
-    return a[0] + y * (a[1] + y * (a[2] + y * (a[3] + y * a[4])))
+    return fma(y, fma(y, fma(y, fma(y, a[4], a[3]), a[2]), a[1]), a[0])
 
 
 @inline
@@ -81,16 +81,16 @@ def homogeneous(a: Coefficients, y: float, z: float) -> float:
     """sum_i a_i h_i(y, z), by h_i = z h_{i-1} + y^i."""
     p = y
     h = z + p
-    total = a[0] + a[1] * h
+    total = fma(a[1], h, a[0])
     p *= y
-    h = z * h + p
-    total += a[2] * h
+    h = fma(z, h, p)
+    total = fma(a[2], h, total)
     p *= y
-    h = z * h + p
-    total += a[3] * h
+    h = fma(z, h, p)
+    total = fma(a[3], h, total)
     p *= y
-    h = z * h + p
-    return total + a[4] * h
+    h = fma(z, h, p)
+    return fma(a[4], h, total)
 
 
 @kernel

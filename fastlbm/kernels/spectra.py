@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from ._jit import inline, kernel
+from ._jit import dot2, fma, inline, kernel
 from ._types import Tile
 
 #: Windows in a tile: a few dozen rows of it stay in the first-level cache.
@@ -78,25 +78,28 @@ def _sweep_of_three(t: Tile, n: int) -> bool:
         y0, y1, y2 = t[12 * TILE + w], t[13 * TILE + w], t[14 * TILE + w]
         z0, z1, z2 = t[15 * TILE + w], t[16 * TILE + w], t[17 * TILE + w]
         cos, sin, tan = _angle(a, b, d)
-        a, d = a + tan * b, d - tan * b
-        c, e = cos * c + sin * e, cos * e - sin * c
-        x0, x1 = cos * x0 + sin * x1, cos * x1 - sin * x0
-        y0, y1 = cos * y0 + sin * y1, cos * y1 - sin * y0
-        z0, z1 = cos * z0 + sin * z1, cos * z1 - sin * z0
+        a, d = fma(tan, b, a), fma(-tan, b, d)
+        c, e = dot2(cos, c, sin, e), dot2(cos, e, -sin, c)
+        x0, x1 = dot2(cos, x0, sin, x1), dot2(cos, x1, -sin, x0)
+        y0, y1 = dot2(cos, y0, sin, y1), dot2(cos, y1, -sin, y0)
+        z0, z1 = dot2(cos, z0, sin, z1), dot2(cos, z1, -sin, z0)
         cos, sin, tan = _angle(a, c, f)
-        a, f = a + tan * c, f - tan * c
+        a, f = fma(tan, c, a), fma(-tan, c, f)
         b, e = sin * e, cos * e
-        x0, x2 = cos * x0 + sin * x2, cos * x2 - sin * x0
-        y0, y2 = cos * y0 + sin * y2, cos * y2 - sin * y0
-        z0, z2 = cos * z0 + sin * z2, cos * z2 - sin * z0
+        x0, x2 = dot2(cos, x0, sin, x2), dot2(cos, x2, -sin, x0)
+        y0, y2 = dot2(cos, y0, sin, y2), dot2(cos, y2, -sin, y0)
+        z0, z2 = dot2(cos, z0, sin, z2), dot2(cos, z2, -sin, z0)
         cos, sin, tan = _angle(d, e, f)
-        d, f = d + tan * e, f - tan * e
+        d, f = fma(tan, e, d), fma(-tan, e, f)
         b, c = cos * b, -sin * b
         t[w], t[TILE + w], t[2 * TILE + w] = a, b, c
         t[4 * TILE + w], t[5 * TILE + w], t[8 * TILE + w] = d, 0.0, f
-        t[9 * TILE + w], t[10 * TILE + w], t[11 * TILE + w] = x0, cos * x1 + sin * x2, cos * x2 - sin * x1
-        t[12 * TILE + w], t[13 * TILE + w], t[14 * TILE + w] = y0, cos * y1 + sin * y2, cos * y2 - sin * y1
-        t[15 * TILE + w], t[16 * TILE + w], t[17 * TILE + w] = z0, cos * z1 + sin * z2, cos * z2 - sin * z1
+        x1, x2 = dot2(cos, x1, sin, x2), dot2(cos, x2, -sin, x1)
+        y1, y2 = dot2(cos, y1, sin, y2), dot2(cos, y2, -sin, y1)
+        z1, z2 = dot2(cos, z1, sin, z2), dot2(cos, z2, -sin, z1)
+        t[9 * TILE + w], t[10 * TILE + w], t[11 * TILE + w] = x0, x1, x2
+        t[12 * TILE + w], t[13 * TILE + w], t[14 * TILE + w] = y0, y1, y2
+        t[15 * TILE + w], t[16 * TILE + w], t[17 * TILE + w] = z0, z1, z2
         t[36 * TILE + w] = b * b + c * c - _SMALL * (a * a + d * d + f * f)
     again = False
     for w in range(n):

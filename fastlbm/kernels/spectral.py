@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ._jit import kernel
+from ._jit import dot2, dot3, kernel
 from ._types import Tile
 from .powers import (
     HALF,
@@ -124,26 +124,26 @@ def _gradient_of_three(t: Tile, n: int) -> None:
         g, h, i = t[15 * TILE + w], t[16 * TILE + w], t[17 * TILE + w]
         p, q, r = t[48 * TILE + w], t[49 * TILE + w], t[50 * TILE + w]
         x, y, z = t[36 * TILE + w], t[37 * TILE + w], t[38 * TILE + w]
-        p, q, r = a * p + d * q + g * r, b * p + e * q + h * r, c * p + f * q + i * r
+        p, q, r = dot3(a, p, d, q, g, r), dot3(b, p, e, q, h, r), dot3(c, p, f, q, i, r)
         xx = t[18 * TILE + w] * x * p
         yy = t[22 * TILE + w] * y * q
         zz = t[26 * TILE + w] * z * r
-        xy = 0.5 * t[19 * TILE + w] * (x * q + p * y)
-        xz = 0.5 * t[20 * TILE + w] * (x * r + p * z)
-        yz = 0.5 * t[23 * TILE + w] * (y * r + q * z)
+        xy = 0.5 * t[19 * TILE + w] * dot2(x, q, p, y)
+        xz = 0.5 * t[20 * TILE + w] * dot2(x, r, p, z)
+        yz = 0.5 * t[23 * TILE + w] * dot2(y, r, q, z)
         p, q, r = t[39 * TILE + w] * p, t[40 * TILE + w] * q, t[41 * TILE + w] * r
-        t[51 * TILE + w] = a * p + b * q + c * r
-        t[52 * TILE + w] = d * p + e * q + f * r
-        t[53 * TILE + w] = g * p + h * q + i * r
-        x, y, z = a * xx + b * xy + c * xz, a * xy + b * yy + c * yz, a * xz + b * yz + c * zz
-        t[w] = x * a + y * b + z * c
-        t[TILE + w] = x * d + y * e + z * f
-        t[2 * TILE + w] = x * g + y * h + z * i
-        x, y, z = d * xx + e * xy + f * xz, d * xy + e * yy + f * yz, d * xz + e * yz + f * zz
-        t[4 * TILE + w] = x * d + y * e + z * f
-        t[5 * TILE + w] = x * g + y * h + z * i
-        x, y, z = g * xx + h * xy + i * xz, g * xy + h * yy + i * yz, g * xz + h * yz + i * zz
-        t[8 * TILE + w] = x * g + y * h + z * i
+        t[51 * TILE + w] = dot3(a, p, b, q, c, r)
+        t[52 * TILE + w] = dot3(d, p, e, q, f, r)
+        t[53 * TILE + w] = dot3(g, p, h, q, i, r)
+        x, y, z = dot3(a, xx, b, xy, c, xz), dot3(a, xy, b, yy, c, yz), dot3(a, xz, b, yz, c, zz)
+        t[w] = dot3(x, a, y, b, z, c)
+        t[TILE + w] = dot3(x, d, y, e, z, f)
+        t[2 * TILE + w] = dot3(x, g, y, h, z, i)
+        x, y, z = dot3(d, xx, e, xy, f, xz), dot3(d, xy, e, yy, f, yz), dot3(d, xz, e, yz, f, zz)
+        t[4 * TILE + w] = dot3(x, d, y, e, z, f)
+        t[5 * TILE + w] = dot3(x, g, y, h, z, i)
+        x, y, z = dot3(g, xx, h, xy, i, xz), dot3(g, xy, h, yy, i, yz), dot3(g, xz, h, yz, i, zz)
+        t[8 * TILE + w] = dot3(x, g, y, h, z, i)
 
 
 @kernel

@@ -5,7 +5,7 @@ A policy puts a block on a desk and says how often it is to be played; `play` pl
 noise. Once the window holds repetitions of the block alone, its rewards repeat as well and a step costs
 little more than its noise.
 
-Rewards are computed in plain arithmetic: an episode and `LBM.expected_rewards` give the same bits.
+An episode and `LBM.expected_rewards` give the same bits, in whatever stretches they are computed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._jit import exact, kernel
+from ._jit import kernel
 from ._types import Matrix, Rows, Vector
 from .memory import GRAM_FROM
 from .spectra import LAPACK_FROM
@@ -91,7 +91,7 @@ def make_past(world: World) -> Past:
     return Past(np.zeros((max(world.m, 0), len(world.theta))), world.A0.copy())
 
 
-@exact
+@kernel
 def eigen(A: Matrix, Q: Matrix) -> None:
     """A = Q diag(lam) Q^T for a symmetric A, which is left with lam on its diagonal; for one small matrix."""
     k = A.shape[0]
@@ -137,7 +137,7 @@ def eigen(A: Matrix, Q: Matrix) -> None:
                     Q[i, q] = cosine * right - sine * left
 
 
-@exact
+@kernel
 def _difference(c: float, g: float, gamma: float) -> float:
     """((c + g)^gamma - c^gamma) / g for c > 0, g >= 0."""
     gap = g / c
@@ -146,7 +146,7 @@ def _difference(c: float, g: float, gamma: float) -> float:
     return c ** (gamma - 1.0) * math.expm1(gamma * math.log1p(gap)) / gap
 
 
-@exact
+@kernel
 def response(world: World, past: Past, out: Vector) -> None:
     """X^gamma theta (d,): the reward of an action now is its inner product with this."""
     d, m = world.theta.shape[0], world.m
@@ -194,7 +194,7 @@ def response(world: World, past: Past, out: Vector) -> None:
         out[:] = z
 
 
-@exact
+@kernel
 def product(x: Vector, y: Vector) -> float:
     """<x, y>."""
     s = 0.0
@@ -203,7 +203,7 @@ def product(x: Vector, y: Vector) -> float:
     return s
 
 
-@exact
+@kernel
 def rewards(world: World, past: Past, actions: Rows) -> Vector:
     """Expected rewards (T,) of actions (T, d), which are played."""
     T, d = actions.shape
