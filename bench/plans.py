@@ -42,7 +42,7 @@ def quality(count: int, longest: int, seeds: int = 3) -> None:
     ratios, evaluations = [], []
     for p in instances(count, longest):
         plans = [lbm.plan_block(**p, seed=s) for s in range(seeds)]  # type: ignore[arg-type]
-        known = [lbm.plan_block(**p, seed=100 + s, starts=200, moves=400) for s in range(2)]  # type: ignore[arg-type]
+        known = [lbm.plan_block(**p, seed=100 + s, starts=200, moves=1000) for s in range(2)]  # type: ignore[arg-type]
         best = max(plan.value for plan in plans + known)
         ratios += [plan.value / best for plan in plans]
         evaluations += [plan.evaluations for plan in plans]
@@ -97,4 +97,4 @@ def main() -> None:
     costs()
     bounds()
     quality(36, 24)
-    quality(8, 60)
+    quality(24, 60)

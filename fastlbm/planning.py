@@ -22,7 +22,7 @@ from .kernels.optimism import O3M, Belief
 from .kernels.search import Effort, search
 from .model import LBM
 
-#: Default effort for the ball: on 36 instances 99.9% of the best known value, see bench/README.md.
+#: Default effort for the ball (MOVES: for cycles, blocks have `_moves`); how good it is: bench/README.md.
 STARTS, CYCLES, MOVES, TICKS, TOLERANCE = 32, 4, 40, 300, 1e-7
 
 
@@ -94,9 +94,10 @@ def plan_block(
 ) -> Plan:
     """A block of m+L actions that maximises the UCB of `block_ucb` (its arguments have the same names).
 
-    On the ball: `starts` ascents side by side and `moves` local changes of the best block. With a
-    `previous` plan (m+L, d) the defaults are few starts and no moves, enough after one more block of data;
-    without one there are 40 moves, more for blocks of more than 25 actions.
+    On the ball: about `starts` ascents side by side, from good cycles and from actions drawn at random, and
+    `moves` local changes of the best block. With a `previous` plan (m+L, d) the defaults are few starts and
+    no moves, enough after one more block of data; without one there are 32 starts, more for long memories,
+    and (m+1)(m+L+20) moves.
     `max_evaluations` bounds the work: no ascent begins beyond it. On finite sets the plan is exact for O3M;
     `exact=True` refuses anything less. Deterministic for a seed.
 
@@ -128,7 +129,7 @@ def plan_block(
             "starts", (3 if few else STARTS) if starts is None else starts, low=0 if few else 1
         ),
         0 if few else CYCLES,
-        _validate.integer("moves", (0 if few else _moves(m + L)) if moves is None else moves, low=0),
+        _validate.integer("moves", (0 if few else _moves(m + L, m)) if moves is None else moves, low=0),
         60 if few else TICKS,
         1e-4 if few and tolerance == TOLERANCE else tolerance,
         2**62 if max_evaluations is None else _validate.integer("max_evaluations", max_evaluations, low=1),
@@ -136,9 +137,9 @@ def plan_block(
     return _search(matrix, m, gamma, belief, m + L, False, warm, effort, seed)
 
 
-def _moves(n: int) -> int:
-    """Moves for a block of n actions: long blocks have more places to go wrong."""
-    return max(MOVES, 4 * n - 60)
+def _moves(n: int, m: int) -> int:
+    """Moves for a block of n actions: long blocks and long memories have more places to go wrong."""
+    return (m + 1) * (n + 20)
 
 
 def _search(
@@ -339,7 +340,7 @@ def _ceiling(env: LBM, m: int, L: int, cycle: Cycle, seed: Seed) -> float:
     n, period = m + L, len(cycle.actions)
     phases = [cycle.actions[(np.arange(n) + shift) % period] for shift in range(period)]
     belief = Belief(writable(env.theta), np.eye(env.d), 0.0, O3M)
-    effort = Effort(STARTS, CYCLES, _moves(n), TICKS, TOLERANCE, 2**62)
+    effort = Effort(STARTS, CYCLES, _moves(n, m), TICKS, TOLERANCE, 2**62)
     warm = np.stack(phases, axis=1).reshape(n * period, env.d)
     return _search(writable(env.A0), m, env.gamma, belief, n, False, warm, effort, seed).value
 

@@ -1,10 +1,10 @@
 """The search for a best block in the unit ball: owns starts and local moves, leaves climbing to `ascend`.
 
 The objective has many local maxima, and good blocks are nearly periodic. So the starts are good cycles of a
-few periods, themselves found by ascent, and random cycles, all tiled; the greedy sequence; random blocks;
-and blocks of the caller, such as the previous plan.
-Then the best block found is changed, a stretch drawn anew or taken from another start's outcome, the block
-rotated in time or one action moved elsewhere, several changes side by side, with an ascent after each.
+few periods, themselves found by ascent, at each phase, and random cycles, all tiled; the greedy sequence;
+random blocks; and blocks of the caller, such as the previous plan.
+Then the best block found is changed: an action turned into a rest or back, a stretch drawn anew, taken from
+elsewhere or made periodic, an action moved; several changes side by side, with an ascent after each.
 """
 
 from __future__ import annotations
@@ -25,13 +25,21 @@ from .optimism import OM_BLOCK, Belief
 MOVES_AT_ONCE = 8
 #: Values that differ by less than this share count as equal: the better cycle decides.
 TIE = 1e-9
+#: Starts that are drawn even where tiled cycles are enough.
+DRAWN = 8
+#: Most orders of the actions of a cycle of the period m + 1 that are tried.
+ORDERS = 24
+#: The length of an action that hardly counts, a rest, and how often one is drawn.
+REST, REST_SHARE = 0.03, 0.4
+#: Cycles and changes end their ascents at so many times the tolerance.
+ROUGH = 100.0
 
 
 class Effort(NamedTuple):
     """How hard to search."""
 
-    starts: int  # fresh starts, beside the caller's
-    cycles: int  # starts that are tiled good cycles
+    starts: int  # starts beside the caller's, about: tiled cycles and at least DRAWN others
+    cycles: int  # periods of which a good cycle is tiled
     moves: int  # local changes of the best block, in groups of MOVES_AT_ONCE
     ticks: int  # most evaluations of one ascent
     tolerance: float  # relative gain over a few steps at which an ascent ends
@@ -56,18 +64,25 @@ def search(
     """
     d = memory.d
     given = warm.shape[1] // n
-    cycles = 0 if wrap or belief.kind == OM_BLOCK else min(effort.cycles, (n - 1) // (memory.m + 1))
-    lanes = given + cycles + effort.starts
-    x = np.zeros((d, n * lanes))
-    evaluations = 0
+    cycles = 0 if wrap or belief.kind == OM_BLOCK else min(effort.cycles, 1 + (n - 2) // (memory.m + 1))
+    tiled = 0
     for k in range(cycles):
-        evaluations += _cycle_start(memory, A0, belief, x, given + k, lanes, k + 1, effort, rng)
+        tiled += min(_copies(memory.m, k), effort.starts)
+    lanes = given + tiled + max(effort.starts - tiled, min(effort.starts, DRAWN))
+    x = np.zeros((d, n * lanes))
+    rough = ROUGH * effort.tolerance
+    evaluations = 0
+    first = given
+    for k in range(cycles):
+        copies = min(_copies(memory.m, k), effort.starts)
+        evaluations += _cycle_starts(memory, A0, belief, x, first, copies, lanes, k, effort.ticks, rough, rng)
+        first += copies
     for i in range(d):
         for t in range(n):
             for s in range(given):
                 x[i, t * lanes + s] = warm[i, t * given + s]
-    for s in range(given + cycles, lanes):
-        _draw_start(memory, A0, belief, x, s, lanes, s - given - cycles, rng)
+    for s in range(first, lanes):
+        _draw_start(memory, A0, belief, x, s, lanes, s - first, rng)
     values = np.empty(lanes)
     evaluations += ascend(memory, A0, belief, x, lanes, wrap, effort.ticks, effort.tolerance, -np.inf, values)
     winner = _largest_at(values)
@@ -90,7 +105,7 @@ def search(
         for s in range(MOVES_AT_ONCE):
             _change(best, changed, s, memory.m, x, lanes, rng)
         evaluations += ascend(
-            memory, A0, belief, changed, MOVES_AT_ONCE, wrap, effort.ticks, effort.tolerance, value, outcome
+            memory, A0, belief, changed, MOVES_AT_ONCE, wrap, effort.ticks, rough, value, outcome
         )
         s = _largest_at(outcome)
         if outcome[s] > value:
@@ -104,35 +119,67 @@ def search(
 
 
 @kernel
-def _cycle_start(
+def _period(m: int, k: int) -> int:
+    """Of the k-th cycle to tile: m+1 actions that differ; or k such turns and one more that shifts them.
+
+    Many instances have their best cycles at these periods.
+    """
+    return k * (m + 1) + 1 if k > 0 else m + 1
+
+
+@kernel
+def _copies(m: int, k: int) -> int:
+    """Starts that the k-th cycle gives: one for each phase; with m+1 actions, one for each order, if few."""
+    if k > 0:
+        return _period(m, k)
+    orders = 1
+    for r in range(2, m + 2):
+        orders = min(orders * r, ORDERS)
+    return orders
+
+
+@kernel
+def _cycle_starts(
     memory: Memory,
     A0: Matrix | None,
     belief: Belief,
     x: Rows,
-    s: int,
+    first: int,
+    copies: int,
     lanes: int,
     k: int,
-    effort: Effort,
+    ticks: int,
+    tolerance: float,
     rng: np.random.Generator,
 ) -> int:
-    """Lane s: the best of a few cycles of the period k(m+1) + 1, tiled; returns the evaluations it took.
+    """Lanes from `first` on: the best of a few cycles, tiled; returns the evaluations it took.
 
-    Many instances have their best cycles at these periods: each turn of m+1 actions that differ, and one
-    action more that shifts the pattern.
+    A block begins with history that it does not pay for and ends without a future, so phases differ. Among
+    m+1 actions all windows hold the same ones, and a cycle is as good in any order, but a block is not.
     """
-    d = memory.d
-    period = k * (memory.m + 1) + 1
+    d, n = memory.d, x.shape[1] // lanes
+    period = _period(memory.m, k)
     cycles = np.empty((d, period * LANES))
+    # More actions in a window than directions: good cycles have rests, so every other one is drawn with them.
+    rests = REST_SHARE if d <= memory.m else 0.0
     for column in range(period * LANES):
-        _draw_action(cycles, column, rng)
+        _draw_action(cycles, column, rests if column % 2 == 1 else 0.0, rng)
     values = np.empty(LANES)
-    evaluations = ascend(
-        memory, A0, belief, cycles, LANES, True, effort.ticks, effort.tolerance, -np.inf, values
-    )
+    evaluations = ascend(memory, A0, belief, cycles, LANES, True, ticks, tolerance, -np.inf, values)
     best = _largest_at(values)
-    for i in range(d):
-        for t in range(x.shape[1] // lanes):
-            x[i, t * lanes + s] = cycles[i, t % period * LANES + best]
+    order = np.empty(period, dtype=np.int64)
+    for copy in range(copies):
+        for r in range(period):
+            order[r] = r if k == 0 else (r + copy) % period
+        if k == 0:
+            code = copy  # its digits to the bases period, period - 1, ... pick each next action
+            for r in range(period):
+                other = r + code % (period - r)
+                code //= period - r
+                order[r], order[other] = order[other], order[r]
+        for i in range(d):
+            for t in range(n):
+                x[i, t * lanes + first + copy] = cycles[i, order[t % period] * LANES + best]
     return evaluations
 
 
@@ -186,22 +233,23 @@ def _draw_start(
         period = n if index % 16 == 8 else 2 * m + 1
     for t in range(n):
         if t < period:
-            _draw_action(x, t * lanes + s, rng)
+            _draw_action(x, t * lanes + s, 0.0, rng)
         else:
             for i in range(d):
                 x[i, t * lanes + s] = x[i, (t - period) * lanes + s]
 
 
 @kernel
-def _draw_action(x: Rows, column: int, rng: np.random.Generator) -> None:
-    """A uniform unit vector."""
+def _draw_action(x: Rows, column: int, rests: float, rng: np.random.Generator) -> None:
+    """A uniform unit vector, with the probability `rests` shortened to a rest."""
     d = x.shape[0]
     size = 0.0
     for i in range(d):
         x[i, column] = rng.standard_normal()
         size += x[i, column] * x[i, column]
+    length = REST if rests > 0.0 and rng.random() < rests else 1.0
     for i in range(d):
-        x[i, column] /= math.sqrt(size)
+        x[i, column] *= length / math.sqrt(size)
 
 
 @kernel
@@ -224,7 +272,7 @@ def _greedy(
             for i in range(d):
                 x[i, t * lanes + s] = work.B[i, m] / math.sqrt(size)
         else:
-            _draw_action(x, t * lanes + s, rng)
+            _draw_action(x, t * lanes + s, 0.0, rng)
         for i in range(d):
             for r in range(m - 1):
                 window[i, r] = window[i, r + 1]
@@ -236,7 +284,7 @@ def _greedy(
 def _change(best: Rows, out: Rows, s: int, m: int, x: Rows, lanes: int, rng: np.random.Generator) -> None:
     """Lane s of out: the block `best` (d, n) with one change; x holds the outcomes of all starts."""
     d, n = best.shape
-    kind = int(4 * rng.random())
+    kind = int(10 * rng.random())
     donor = int(lanes * rng.random())
     ahead = int(n * rng.random())
     shift = int(n * rng.random())
@@ -244,9 +292,7 @@ def _change(best: Rows, out: Rows, s: int, m: int, x: Rows, lanes: int, rng: np.
     length = 1 + int((m + 2) * rng.random())
     for t in range(n):
         source = t
-        if kind == 1:  # rotated in time
-            source = (t + shift) % n
-        elif kind == 2:  # the action at `shift` moved to `target`
+        if kind == 0:  # the action at `shift` moved to `target`
             if t == target:
                 source = shift
             else:
@@ -254,10 +300,35 @@ def _change(best: Rows, out: Rows, s: int, m: int, x: Rows, lanes: int, rng: np.
                 source = rank if rank < shift else rank + 1
         for i in range(d):
             out[i, t * MOVES_AT_ONCE + s] = best[i, source]
-    if kind == 0:  # a stretch drawn anew
+    if kind == 1 or kind == 2:  # an action or two turned into rests, or rests into actions
+        for t in range(shift, min(shift + kind, n)):
+            _toggle(out, t * MOVES_AT_ONCE + s)
+    elif kind == 3 or kind == 4:  # a stretch drawn anew
         for t in range(shift, min(shift + length, n)):
-            _draw_action(out, t * MOVES_AT_ONCE + s, rng)
-    elif kind == 3:  # a longer stretch of another outcome, from another time
-        for t in range(shift, min(shift + 2 * (m + 1) + length, n)):
+            _draw_action(out, t * MOVES_AT_ONCE + s, REST_SHARE if kind == 3 else 0.0, rng)
+    elif 5 <= kind <= 7:  # a stretch from another time, of the block or of another outcome
+        for t in range(shift, min(shift + length + (0 if kind == 5 else 2 * (m + 1)), n)):
             for i in range(d):
-                out[i, t * MOVES_AT_ONCE + s] = x[i, (t + ahead) % n * lanes + donor]
+                if kind == 7:
+                    out[i, t * MOVES_AT_ONCE + s] = x[i, (t + ahead) % n * lanes + donor]
+                else:
+                    out[i, t * MOVES_AT_ONCE + s] = best[i, (t + ahead) % n]
+    elif kind >= 8:  # a third of the block or more made periodic, onwards or backwards
+        period = min(1 + ahead % (2 * (m + 1) + 1), n - 1)
+        for r in range(n // 3 + target // 2):
+            t = shift + r if kind == 8 else shift - r
+            source = t - period if kind == 8 else t + period
+            if 0 <= t < n and 0 <= source < n:
+                for i in range(d):
+                    out[i, t * MOVES_AT_ONCE + s] = out[i, source * MOVES_AT_ONCE + s]
+
+
+@kernel
+def _toggle(x: Rows, column: int) -> None:
+    """Shortens an action to a rest, or lengthens a short one to 1."""
+    size = 0.0
+    for i in range(x.shape[0]):
+        size += x[i, column] * x[i, column]
+    scale = (REST if size > 0.25 else 1.0) / math.sqrt(max(size, 1e-300))
+    for i in range(x.shape[0]):
+        x[i, column] *= scale
