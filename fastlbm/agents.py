@@ -33,9 +33,9 @@ RADII = ("trace", "determinant")
 
 #: Effort of a plan inside an episode: the first one, later ones that start from the block before, and, with
 #: `switch`, the few that are made; measured in bench/learners.py.
-FIRST = Effort(8, 0, 0, 60, 1e-4, 2**62)
-LATER = Effort(3, 0, 0, 60, 1e-4, 2**62)
-RARE = Effort(8, 2, 16, 150, 1e-5, 2**62)
+FIRST = Effort(7, 0, 0, 60, 0, 1e-4, 2**62)
+LATER = Effort(3, 0, 0, 40, 0, 1e-4, 2**62)
+RARE = Effort(8, 2, 16, 150, 300, 1e-5, 2**62)
 
 
 class Agent(Value):

@@ -6,6 +6,7 @@ A step is `act`, then `update` with its reward. A reward may come late or never:
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
 import os
@@ -268,7 +269,7 @@ def _digest(arrays: dict[str, Array]) -> str:
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
     """Header and arrays of a state file, checked as far as that goes without the agent."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop("header").tobytes())
     except (OSError, EOFError, KeyError, AttributeError, ValueError, zipfile.BadZipFile, zlib.error) as error:

@@ -124,9 +124,8 @@ class LBM(Value):
         with np.errstate(all="ignore"):
             world = self._world()
             before = _world.make_past(world)
-            before.X[:] += past.T @ past if world.m < 0 else 0.0
-            if world.m > 0 and len(past):
-                before.recent[-len(past) :] = past
+            for action in past:
+                _world.push(world, before, writable(action))
             rewards: Array = _world.rewards(world, before, writable(rows))
         return self._finite("actions", rewards)
 

@@ -7,7 +7,7 @@ UCBs of Section 4. The ball is searched by `kernels.search`; finite sets are sol
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,9 @@ from .kernels.search import Effort, search
 from .model import LBM
 
 #: Default effort for the ball (MOVES: for cycles, blocks have `_moves`); how good it is: bench/README.md.
-STARTS, CYCLES, MOVES, TICKS, TOLERANCE = 32, 4, 40, 300, 1e-7
+STARTS, CYCLES, MOVES, TICKS, POLISH, TOLERANCE = 32, 4, 40, 300, 1200, 1e-7
+#: Searches for one block when d <= m.
+SEARCHES = 3
 
 
 @dataclass(frozen=True)
@@ -131,10 +133,21 @@ def plan_block(
         0 if few else CYCLES,
         _validate.integer("moves", (0 if few else _moves(m + L, m)) if moves is None else moves, low=0),
         60 if few else TICKS,
+        240 if few else POLISH,
         1e-4 if few and tolerance == TOLERANCE else tolerance,
         2**62 if max_evaluations is None else _validate.integer("max_evaluations", max_evaluations, low=1),
     )
-    return _search(matrix, m, gamma, belief, m + L, False, warm, effort, seed)
+    rng = _validate.generator("seed", seed)
+    # With more actions in a window than directions there are far more local maxima: several searches.
+    best = _search(matrix, m, gamma, belief, m + L, False, warm, effort, rng)
+    evaluations = best.evaluations
+    for _ in range(0 if few or d > m else SEARCHES - 1):
+        if evaluations >= effort.limit:
+            break
+        plan = _search(matrix, m, gamma, belief, m + L, False, warm, effort, rng)
+        evaluations += plan.evaluations
+        best = max(best, plan, key=lambda p: p.value)
+    return replace(best, evaluations=evaluations)
 
 
 def _moves(n: int, m: int) -> int:
@@ -262,7 +275,7 @@ def _cycle(env: LBM, m: int, period: int, seed: Seed) -> Cycle:
         )
         return Cycle(arms[result.indices], result.average, result.exact)
     belief = Belief(writable(env.theta), np.eye(env.d), 0.0, O3M)
-    effort = Effort(STARTS, 0, MOVES, TICKS, TOLERANCE, 2**62)
+    effort = Effort(STARTS, 0, MOVES, TICKS, POLISH, TOLERANCE, 2**62)
     _validate.memory_matrix(env.A0, env.d, m, env.gamma, differentiable=True)
     plan = _search(writable(env.A0), m, env.gamma, belief, period, True, np.empty((0, env.d)), effort, seed)
     return Cycle(plan.actions, plan.value / period, False)
@@ -340,7 +353,7 @@ def _ceiling(env: LBM, m: int, L: int, cycle: Cycle, seed: Seed) -> float:
     n, period = m + L, len(cycle.actions)
     phases = [cycle.actions[(np.arange(n) + shift) % period] for shift in range(period)]
     belief = Belief(writable(env.theta), np.eye(env.d), 0.0, O3M)
-    effort = Effort(STARTS, CYCLES, _moves(n, m), TICKS, TOLERANCE, 2**62)
+    effort = Effort(STARTS, CYCLES, _moves(n, m), TICKS, POLISH, TOLERANCE, 2**62)
     warm = np.stack(phases, axis=1).reshape(n * period, env.d)
     return _search(writable(env.A0), m, env.gamma, belief, n, False, warm, effort, seed).value
 

@@ -42,6 +42,7 @@ class Effort(NamedTuple):
     cycles: int  # periods of which a good cycle is tiled
     moves: int  # local changes of the best block, in groups of MOVES_AT_ONCE
     ticks: int  # most evaluations of one ascent
+    polish: int  # the same for the last one, to a hundredth of the tolerance
     tolerance: float  # relative gain over a few steps at which an ascent ends
     limit: int  # evaluations after which no new ascent begins
 
@@ -112,9 +113,13 @@ def search(
             value = outcome[s]
             best = _lane(changed, MOVES_AT_ONCE, s)
     values = np.empty(1)
-    ticks = 4 * effort.ticks
-    last = ascend(memory, A0, belief, best, 1, wrap, ticks, 0.01 * effort.tolerance, -np.inf, values)
-    converged = last < ticks or values[0] - value <= effort.tolerance * abs(value)
+    values[0] = value
+    last = 0
+    if effort.polish > 0:
+        last = ascend(
+            memory, A0, belief, best, 1, wrap, effort.polish, 0.01 * effort.tolerance, -np.inf, values
+        )
+    converged = last < effort.polish or values[0] - value <= effort.tolerance * abs(value)
     return best, values[0], evaluations + last, converged
 
 
