@@ -546,3 +546,86 @@ def singular_problems(gamma: float, optimism: str) -> dict[str, Problem]:
         name: problem(gamma=gamma, optimism=optimism, A0=A0, m=m, actions=actions)
         for name, A0, m, actions in matrices
     }
+
+
+# --- learners and the world ---------------------------------------------------------------------------
+
+
+def ridge(lam: float, F: Array, counts: Array, totals: Array) -> tuple[Array, Array, Array, float]:
+    """V, V^-1, theta and ln det V/det(lam I) of features (N, D) with their counts and sums of rewards."""
+    D = F.shape[1]
+    V = lam * np.eye(D) + (F.T * counts) @ F
+    V_inv = np.linalg.inv(V)
+    return V, V_inv, V_inv @ (totals @ F), float(np.linalg.slogdet(V)[1] - D * math.log(lam))
+
+
+def ridge_mp(
+    lam: float, F: Array, counts: Array, totals: Array, dps: int = 50
+) -> tuple[Array, Array, Array, float]:
+    """The same with `dps` digits, rounded to float64."""
+    D = F.shape[1]
+    with mp.workdps(dps):
+        V, U = mp.mpf(lam) * mp.eye(D), mp.zeros(D, 1)
+        for row, count, total in zip(F.tolist(), counts.tolist(), totals.tolist(), strict=True):
+            b = mp.matrix(row)
+            V += mp.mpf(count) * (b * b.T)
+            U += mp.mpf(total) * b
+        V_inv = V**-1
+        theta = V_inv * U
+        log_det = mp.log(mp.det(V)) - D * mp.log(mp.mpf(lam))
+
+        def numbers(X: Any) -> Array:
+            return np.array([[float(x) for x in row] for row in X.tolist()])
+
+        return numbers(V), numbers(V_inv), numbers(theta)[:, 0], float(log_det)
+
+
+def repeats(V: Array, F: Array, switch: float, most: int) -> int:
+    """The smallest k with det(V + k F^T F) > (1 + switch) det V, at most `most`; 1 for switch = 0."""
+    if switch == 0.0:
+        return 1
+    enough = np.linalg.slogdet(V)[1] + math.log1p(switch)
+    G = F.T @ F
+    return next((k for k in range(1, most) if np.linalg.slogdet(V + k * G)[1] > enough), most)
+
+
+def linear_ucb(actions: Array, g: Array, W: Array, beta: float) -> Array:
+    """<a, g> + beta ||a||_W of actions (..., d)."""
+    squared = ((actions @ W) * actions).sum(axis=-1)
+    return actions @ g + beta * np.sqrt(np.maximum(squared, 0.0))
+
+
+def ball_bound(g: Array, W: Array, beta: float) -> float:
+    """An upper bound on <a, g> + beta ||a||_W over the unit ball that is tight: Lagrange's dual.
+
+    max ||g + H u||^2 over unit u, H^2 = beta^2 W, is the least nu + <g, (I + H (nu I - H^2)^-1 H) g> over nu
+    above the largest h^2, a convex function of nu.
+    """
+    lam, Q = np.linalg.eigh(W)
+    h2, c = beta**2 * np.maximum(lam, 0.0), Q.T @ g
+    unit = max(h2.max(), float(np.linalg.norm(g)) ** 2)
+    if unit == 0.0:
+        return 0.0
+    h2, c = h2 / unit, c / math.sqrt(unit)
+
+    def dual(log_mu: float) -> float:
+        nu_gap = math.exp(log_mu) + (h2.max() - h2)
+        return float(math.exp(log_mu) + h2.max() + (c**2 * (1.0 + h2 / nu_gap)).sum())
+
+    # Convex in mu = nu - max h^2, so with a single valley in its logarithm: by thirds.
+    low, high = math.log(1e-40), math.log(4.0)
+    for _ in range(110):
+        left, right = low + (high - low) / 3.0, high - (high - low) / 3.0
+        low, high = (low, right) if dual(left) <= dual(right) else (left, high)
+    return math.sqrt(unit * dual(low))
+
+
+def ball_ascent(starts: Array, g: Array, W: Array, beta: float, steps: int = 100) -> Array:
+    """Unit vectors (N, d), improved: a convex objective gains at least what its linearisation does."""
+    a = starts / np.linalg.norm(starts, axis=1, keepdims=True)
+    for _ in range(steps):
+        slope = np.sqrt(np.maximum(((a @ W) * a).sum(axis=1, keepdims=True), 1e-300))
+        up = g + beta * (a @ W) / slope
+        size = np.linalg.norm(up, axis=1, keepdims=True)
+        a = np.where(size > 0.0, up / np.where(size > 0.0, size, 1.0), a)
+    return a

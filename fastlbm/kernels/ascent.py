@@ -140,19 +140,18 @@ def ascend(
 
 
 @kernel
-def wrapped_values(memory: Memory, A0: Matrix | None, theta: Vector, x: Rows, count: int) -> Vector:
-    """The reward (count,) of each block in x when it is played as a cycle."""
+def wrapped_rewards(memory: Memory, A0: Matrix | None, theta: Vector, x: Rows, count: int) -> Vector:
+    """The reward (n*count,) of each action in x (d, n*count) when its block is played as a cycle."""
     lead = column(memory.m * count)
     block = np.empty((x.shape[0], lead + x.shape[1]))
     _wrap(x, lead, block)
     work = make_work(memory, A0, block.shape[1], count)
     features(memory, A0, block, count, work)
-    values = np.zeros(count)
+    rewards = np.zeros(x.shape[1])
     for i in range(x.shape[0]):
-        for t in range(lead, block.shape[1], count):
-            for s in range(count):
-                values[s] += theta[i] * work.B[i, t + s]
-    return values
+        for w in range(x.shape[1]):
+            rewards[w] += theta[i] * work.B[i, lead + w]
+    return rewards
 
 
 @kernel

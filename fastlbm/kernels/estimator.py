@@ -3,7 +3,8 @@
 V = lam I + sum b b^T, U = sum y b, theta = V^-1 U (Section 4 of the paper). V^-1 is kept by Sherman-Morrison
 and its log-determinant by the factor of each update; both are taken anew from V by a Cholesky factorisation
 every REFRESH updates, and whenever as many features as dimensions arrive at once, which is then cheaper.
-Features are first added to a recent sum, which joins V at a refresh: 10^8 of them lose no digits to rounding.
+Features are first added to a recent sum, which joins V at a refresh, with what rounding takes kept beside it:
+10^8 of them lose no digits.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ class Estimator(NamedTuple):
     U: Vector  # (D,) likewise
     V_recent: Matrix
     U_recent: Vector
+    V_lost: Matrix  # what rounding took from V, and from U
+    U_lost: Vector
     V_inv: Matrix  # of all features
     theta: Vector
     ledger: Vector  # samples, ln det V/det(lam I), updates since the last refresh, lam
@@ -37,9 +40,10 @@ class Estimator(NamedTuple):
 
 def make_estimator(D: int, lam: float) -> Estimator:
     """An estimator that has seen nothing."""
-    zero, eye = np.zeros((D, D)), np.eye(D)
+    eye = np.eye(D)
+    recent, lost = (np.zeros((D, D)), np.zeros(D)), (np.zeros((D, D)), np.zeros(D))
     ledger = np.array([0.0, 0.0, 0.0, lam])
-    return Estimator(lam * eye, np.zeros(D), zero, np.zeros(D), eye / lam, np.zeros(D), ledger)
+    return Estimator(lam * eye, np.zeros(D), *recent, *lost, eye / lam, np.zeros(D), ledger)
 
 
 @kernel
@@ -63,7 +67,8 @@ def absorb(e: Estimator, b: Vector, count: float, total: float) -> None:
             e.V_inv[j, i] = e.V_inv[i, j]
     e.ledger[LOG_DET] += math.log(growth)
     e.ledger[UPDATES] += 1.0
-    if e.ledger[UPDATES] >= REFRESH:
+    # A large growth leaves little of V_inv along b, and few of its digits.
+    if e.ledger[UPDATES] >= REFRESH or growth > 1e6:
         refresh(e)
 
 
@@ -91,7 +96,7 @@ def estimate(e: Estimator) -> None:
     for i in range(D):
         s = 0.0
         for j in range(D):
-            s += e.V_inv[i, j] * (e.U[j] + e.U_recent[j])
+            s += e.V_inv[i, j] * (e.U[j] + (e.U_recent[j] + e.U_lost[j]))
         e.theta[i] = s
 
 
@@ -110,11 +115,11 @@ def refresh(e: Estimator) -> None:
     """V^-1 and the log-determinant anew from V, which takes in the recent features."""
     D = e.V.shape[0]
     for i in range(D):
-        e.U[i] += e.U_recent[i]
-        e.U_recent[i] = 0.0
+        total, e.U_lost[i] = _sum(e.U[i], e.U_recent[i], e.U_lost[i])
+        e.U[i], e.U_recent[i] = total, 0.0
         for j in range(D):
-            e.V[i, j] += e.V_recent[i, j]
-            e.V_recent[i, j] = 0.0
+            total, e.V_lost[i, j] = _sum(e.V[i, j], e.V_recent[i, j], e.V_lost[i, j])
+            e.V[i, j], e.V_recent[i, j] = total, 0.0
     R = np.empty((D, D))
     e.ledger[LOG_DET] = cholesky(e.V, R) - D * math.log(e.ledger[LAM])
     e.ledger[UPDATES] = 0.0
@@ -133,6 +138,15 @@ def refresh(e: Estimator) -> None:
                 s += R[k, i] * R[k, j]
             e.V_inv[i, j] = s
             e.V_inv[j, i] = s
+
+
+@kernel
+def _sum(x: float, y: float, lost: float) -> tuple[float, float]:
+    """x + y and what rounding took from it, to the lost before (Knuth's two-sum)."""
+    y += lost
+    total = x + y
+    share = total - x
+    return total, (x - (total - share)) + (y - share)
 
 
 @kernel

@@ -16,7 +16,7 @@ import numpy as np
 
 from ._jit import kernel
 from ._types import Matrix, Rows, Vector
-from .ascent import LANES, ascend, wrapped_values
+from .ascent import LANES, ascend, wrapped_rewards
 from .blocks import features, make_work
 from .memory import Memory
 from .optimism import OM_BLOCK, Belief
@@ -90,7 +90,10 @@ def search(
     if not wrap and lanes > 1 and belief.kind != OM_BLOCK:
         # Equal blocks: the one that is better when it is played again and again.
         top = values[winner]
-        again = wrapped_values(memory, A0, belief.theta, x, lanes)
+        again = np.zeros(lanes)
+        rewards = wrapped_rewards(memory, A0, belief.theta, x, lanes)
+        for w in range(n * lanes):
+            again[w % lanes] += rewards[w]
         for s in range(lanes):
             tied = values[s] >= top - TIE * abs(top)
             if tied and again[s] > again[winner] + TIE * abs(again[winner]):
@@ -119,6 +122,13 @@ def search(
         last = ascend(
             memory, A0, belief, best, 1, wrap, effort.polish, 0.01 * effort.tolerance, -np.inf, values
         )
+    if not wrap and belief.kind != OM_BLOCK:
+        # The first m actions count by a a^T alone: of a and -a the one that earns more in a cycle.
+        rewards = wrapped_rewards(memory, A0, belief.theta, best, 1)
+        for t in range(min(memory.m, n)):
+            if rewards[t] < 0.0:
+                for i in range(d):
+                    best[i, t] = -best[i, t]
     converged = last < effort.polish or values[0] - value <= effort.tolerance * abs(value)
     return best, values[0], evaluations + last, converged
 

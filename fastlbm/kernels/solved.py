@@ -42,7 +42,7 @@ def best_in_ball(g: Vector, W: Matrix, beta: float, out: Vector) -> float:
         if h2[k] == top:
             first = k if first < 0 else first
             along += c[k] * c[k]
-    low, high = math.sqrt(top * along), math.sqrt(top) * norm
+    low, high = math.sqrt(top) * math.sqrt(along), math.sqrt(top) * norm
     mu, short = low, 0.0
     for _ in range(100):
         size, slope = 0.0, 0.0

@@ -1,0 +1,101 @@
+"""`python -m bench learners`: what learners collect, what a step costs, and how regret grows."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+
+import numpy as np
+
+import fastlbm as lbm
+
+from .plans import THETA
+from .problems import eigh_seconds, fastest, problem
+
+#: The instance of the paper's Figure 1 left.
+ROTTING = lbm.LBM(THETA, m=2, gamma=-3.0, sigma=0.1)
+#: The instance of the supplement's regret figure, with a theta of this repository's choice.
+RISING = lbm.LBM(THETA, m=1, gamma=2.0, sigma=0.1)
+
+
+def timed(agent: lbm.agents.Agent, T: int, seed: int = 0) -> tuple[float, lbm.runs.Run]:
+    """Seconds of a run, and the run; what it needs is compiled before."""
+    lbm.run(ROTTING, agent, T=50)
+    begin = time.perf_counter()
+    run = lbm.run(ROTTING, agent, T=T, seed=seed)
+    return time.perf_counter() - begin, run
+
+
+def experiment() -> None:
+    """The paper's rotting instance, T = 1218, 20 seeds; the cost of a step in 3x3 eigh of the same run."""
+    T = 1218
+    print(f"rotting, d=3, m=2, gamma=-3, sigma=0.1, L=20, delta=0.01, T={T}: total expected reward, 20 seeds")
+    shape = {"m": 2, "gamma": -3.0, "horizon": T, "L": 20, "delta": 0.01}
+    agents = {
+        "O3M": lbm.O3M(**shape),
+        "O3M, switch=1": lbm.O3M(**shape, switch=1.0),
+        "OM": lbm.OM(**shape),
+        "OM-Block": lbm.OMBlock(**shape),
+        "OFUL": lbm.OFUL(T, delta=0.01),
+        "oracle greedy": lbm.OracleGreedy(),
+        "best cycle": lbm.Cyclic(lbm.best_cycle(ROTTING, period=13).actions),
+    }
+    for name, agent in agents.items():
+        pairs = [timed(agent, T, seed) for seed in range(20)]
+        yardstick = eigh_seconds(problem(3, 2, 20, -3.0))
+        rewards = np.array([run.reward[-1] for _, run in pairs])
+        step = np.median([seconds for seconds, _ in pairs]) / T
+        print(
+            f"  {name:14} {rewards.mean():6.1f} ({rewards.min():.1f} to {rewards.max():.1f}), "
+            f"{step * 1e6:6.2f} us = {step / yardstick:.2f} eigh a step"
+        )
+
+
+def rarely() -> None:
+    """switch=1 against drawing the noise alone, and against switch=0."""
+    print("rotting, d=3, m=2, gamma=-3, switch=1, L from theory")
+    for T in (10**5, 10**6, 10**7, 10**8):
+        agent = lbm.O3M(2, -3.0, T, switch=1.0)
+        seconds, run = min((timed(agent, T) for _ in range(3)), key=lambda pair: pair[0])
+        draws = min(T, 10**7)
+        drawing = fastest(lambda n=draws: np.random.default_rng(0).standard_normal(n), rounds=3) * T / draws
+        tracemalloc.start()
+        lbm.run(ROTTING, agent, T=min(T, 10**7))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        print(
+            f"  T={T:.0e}: {seconds:.3f} s = {seconds / drawing:.1f} times drawing the normals, "
+            f"{run.reward[-1] / T:.4f} a step, {run.plans} plans, {peak / 1024:.0f} KiB"
+        )
+    T = 10**5
+    for L in (13, 20):
+        means = []
+        for switch in (0.0, 1.0):
+            agent = lbm.O3M(2, -3.0, T, L=L, switch=switch)
+            means.append(np.mean([lbm.run(ROTTING, agent, T=T, seed=s).reward[-1] / T for s in range(3)]))
+        often, rare = means
+        print(f"  T=1e5, L={L}: switch=0 {often:.4f}, switch=1 {rare:.4f} a step, {rare / often:.1%}")
+
+
+def regret(seeds: int = 3) -> None:
+    """The exponent of the regret: rising, m=1, gamma=2, d=3, each horizon with an agent of its own."""
+    print("rising, m=1, gamma=2, d=3, sigma=0.1: OPT - reward, mean of seeds")
+    horizons = np.array([10**3, 10**4, 10**5, 10**6, 10**7])
+    for switch in (0.0, 1.0):
+        found = []
+        for T in horizons.tolist():
+            agent = lbm.O3M(1, 2.0, T, switch=switch)
+            best = lbm.opt_bounds(RISING, T=T)
+            runs = [lbm.run(RISING, agent, T=T, seed=s).reward[-1] for s in range(seeds)]
+            found.append(best.lower - float(np.mean(runs)))
+        bound = lbm.theory.regret_bound(horizons, d=3, m=1, gamma=2.0)
+        slope = np.polyfit(np.log(horizons), np.log(found), 1)[0]
+        print(f"  switch={switch:g}: exponent {slope:.3f} (theory: 0.75)")
+        for T, r, b in zip(horizons, found, bound, strict=True):
+            print(f"    T={T:.0e}: regret {r:10.1f}, bound {b:.3g}")
+
+
+def main() -> None:
+    experiment()
+    rarely()
+    regret()
