@@ -25,6 +25,11 @@ kernel = njit(cache=CACHE, **OPTIONS)
 inline = njit(cache=CACHE, forceinline=True, **OPTIONS)
 
 
+#: A part of one larger kernel, put into it before it is compiled: LLVM optimises a function again in each of
+#: its callers, so every level of calls costs time at the first run.
+part = njit(inline="always", cache=CACHE, **OPTIONS)
+
+
 @inline
 def column(index: int) -> int:
     """An index that is never negative, in a way that LLVM sees.

@@ -5,8 +5,8 @@ Barzilai-Borwein length and is accepted by a non-monotone Armijo rule. LANES sta
 evaluation of all of them a tick, each with its own step, history and verdict; when one is done, the next
 start takes its lane.
 
-With `wrap` the objective is that of a cycle: the block is preceded by its own last m actions, so that the
-windows wrap around, and their gradient is folded back.
+The objective of a cycle is that of the block behind its own last m actions, so that the windows wrap around;
+their gradient is folded back.
 """
 
 from __future__ import annotations
@@ -40,24 +40,25 @@ def ascend(
     A0: Matrix | None,
     belief: Belief,
     x: Rows,
-    count: int,
-    wrap: bool,
+    lead: int,
     ticks: int,
     tolerance: float,
     champion: float,
     values: Vector,
 ) -> int:
-    """Improves the `count` blocks that lie side by side in x (d, n*count), in place; fills values (count,).
+    """Improves the blocks that lie side by side in x (d, n*count), in place; fills values (count,).
+
+    `lead` is 0, or m for cycles: so many of its own last actions precede each block.
 
     A start ends when its last _MEMORY steps together gained less than `tolerance` of its value, when no step
     helps, when it cannot beat the others or the value `champion`, or after `ticks` evaluations. Returns the
     number of block values and gradients computed, over all starts.
     """
-    d = x.shape[0]
+    d, count = x.shape[0], values.shape[0]
     n = x.shape[1] // count
     lanes = min(count, LANES)
     N = n * lanes
-    lead = column(memory.m * lanes if wrap else 0)
+    lead = column(lead * lanes)
     point, direction, grad = np.zeros((d, N)), np.zeros((d, N)), np.zeros((d, N))
     trial, trial_grad = np.zeros((d, N)), np.zeros((d, N))
     block, block_grad = np.zeros((d, lead + N)), np.zeros((d, lead + N))
@@ -69,7 +70,8 @@ def ascend(
     where = np.arange(lanes)
     age = np.zeros(lanes, dtype=np.int64)
     accepted = np.zeros(lanes, dtype=np.int64)
-    values[:] = -np.inf
+    for s in range(count):
+        values[s] = -np.inf
     for s in range(lanes):
         _load(x, count, s, point, direction, s, lanes)
     _move(point, grad, direction, trial, trial_grad, lanes, state, columns)
@@ -140,8 +142,9 @@ def ascend(
 
 
 @kernel
-def wrapped_rewards(memory: Memory, A0: Matrix | None, theta: Vector, x: Rows, count: int) -> Vector:
+def wrapped_rewards(memory: Memory, A0: Matrix | None, theta: Vector, x: Rows, n: int) -> Vector:
     """The reward (n*count,) of each action in x (d, n*count) when its block is played as a cycle."""
+    count = x.shape[1] // n
     lead = column(memory.m * count)
     block = np.empty((x.shape[0], lead + x.shape[1]))
     _wrap(x, lead, block)

@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from ._jit import OPTIONS, kernel
+from ._jit import OPTIONS, kernel, part
 from ._types import Matrix, Rows, Tiles, Vector
 from .memory import Memory, general_backward, general_forward
 from .optimism import O3M, Belief, additive, joint
@@ -80,7 +80,7 @@ def features(memory: Memory, A0: Matrix | None, a: Rows, lanes: int, work: Work)
     forward(memory, A0, lanes, a, work.D, work.tiles, work.B)
 
 
-@kernel
+@part
 def evaluate(
     memory: Memory,
     A0: Matrix | None,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import kernel
+from ._jit import kernel, part
 from ._types import Matrix, Rows
 from .blocks import features, make_work
 from .estimator import LOG_DET, SAMPLES, Estimator, absorb_all, repeats
@@ -44,7 +44,7 @@ class Rule(NamedTuple):
     later: Effort  # with the block before as a start
 
 
-@kernel
+@part
 def radius(rule: Rule, e: Estimator) -> float:
     """beta."""
     volume = e.ledger[LOG_DET]
@@ -53,7 +53,7 @@ def radius(rule: Rule, e: Estimator) -> float:
     return rule.noise * math.sqrt(rule.confidence + max(volume, 0.0)) + rule.prior
 
 
-@kernel
+@part
 def learn(rule: Rule, e: Estimator, F: Rows, desk: Desk) -> None:
     """The estimator takes in what the desk collected for the block with features F, and the desk is cleared.
 
@@ -72,7 +72,7 @@ def learn(rule: Rule, e: Estimator, F: Rows, desk: Desk) -> None:
         desk.total[j] = 0.0
 
 
-@kernel
+@part
 def settle(desk: Desk, often: int) -> None:
     """A new block lies on the desk, to be played `often` times."""
     desk.at[POSITION] = 0
@@ -81,12 +81,13 @@ def settle(desk: Desk, often: int) -> None:
     desk.at[PLANS] += 1
 
 
-@kernel
+@part
 def describe(rule: Rule, memory: Memory, A0: Matrix | None, block: Rows, F: Rows) -> None:
     """F from a block (d, n): its features; for OM-Block its first m actions and its features, in one row."""
     d, n = block.shape
-    work = make_work(memory, A0, n, 1)
-    features(memory, A0, block, 1, work)
+    one = min(n, 1)  # a literal would compile the kernels below apart
+    work = make_work(memory, A0, n, one)
+    features(memory, A0, block, one, work)
     for t in range(n):
         for i in range(d):
             if rule.kind == OM_BLOCK:
@@ -175,7 +176,9 @@ def without_memory(
                         best_in_ball(g, W, beta, action)
                 elif t == 0 or sets > 1:
                     at = min(desk.at[STEP] + t, sets - 1)
-                    action[:] = arms[at, best_arm(arms[at], g, W, beta)]
+                    arm = best_arm(arms[at], g, W, beta)
+                    for i in range(d):
+                        action[i] = arms[at, arm, i]
                 for i in range(d):
                     desk.block[t, i] = action[i]
                     F[t, i] = 0.0
@@ -215,7 +218,8 @@ def greedy(
     g, action, nothing = np.empty(d), np.zeros(d), np.zeros((d, d))
     while until == THINK or tape.clock[TIME] < until:
         if desk.at[PLAYED] >= desk.at[REPEATS]:
-            action[:] = desk.block[0]
+            for i in range(d):
+                action[i] = desk.block[0, i]
             if desk.at[PLANS] > 0:
                 push(known, own, action)
             response(known, own, g)
@@ -228,11 +232,15 @@ def greedy(
                     change = max(change, abs(g[i] - action[i]))
                 # Rounding must not turn an action that stays the same: rotting multiplies it every step.
                 if change > _SAME:
-                    action[:] = g
+                    for i in range(d):
+                        action[i] = g[i]
             else:
                 at = min(desk.at[STEP], arms.shape[0] - 1)
-                action[:] = arms[at, best_arm(arms[at], g, nothing, 0.0)]
-            desk.block[0] = action
+                arm = best_arm(arms[at], g, nothing, 0.0)
+                for i in range(d):
+                    action[i] = arms[at, arm, i]
+            for i in range(d):
+                desk.block[0, i] = action[i]
             settle(desk, 1)
         if until == THINK:
             return

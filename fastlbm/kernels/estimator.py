@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import kernel
+from ._jit import kernel, part
 from ._types import Matrix, Rows, Vector
 
 #: Rank-one updates between two factorisations.
@@ -79,7 +79,8 @@ def absorb_all(e: Estimator, F: Rows, counts: Vector, totals: Vector) -> None:
     b = np.empty(D)
     for row in range(rows):
         if counts[row] > 0.0:
-            b[:] = F[row]
+            for i in range(D):
+                b[i] = F[row, i]
             if rows < D:
                 absorb(e, b, counts[row], totals[row])
             else:
@@ -89,7 +90,7 @@ def absorb_all(e: Estimator, F: Rows, counts: Vector, totals: Vector) -> None:
     estimate(e)
 
 
-@kernel
+@part
 def estimate(e: Estimator) -> None:
     """theta = V^-1 U."""
     D = e.theta.shape[0]
@@ -100,7 +101,7 @@ def estimate(e: Estimator) -> None:
         e.theta[i] = s
 
 
-@kernel
+@part
 def _add(e: Estimator, b: Vector, count: float, total: float) -> None:
     D = b.shape[0]
     e.ledger[SAMPLES] += count
@@ -183,29 +184,23 @@ def repeats(e: Estimator, F: Rows, switch: float) -> int:
     if switch <= 0.0:
         return 1
     rows, D = F.shape
-    V = e.V + e.V_recent
-    G = np.zeros((D, D))
+    G, R, trial = np.zeros((D, D)), np.empty((D, D)), np.empty((D, D))
     for row in range(rows):
         for i in range(D):
             for j in range(D):
                 G[i, j] += F[row, i] * F[row, j]
-    R, trial = np.empty((D, D)), np.empty((D, D))
-    enough = cholesky(V, R) + math.log1p(switch)
-    # det(V + low G) has not grown enough, det(V + high G) has.
-    low, high = 0, 1
-    while True:
-        trial[:] = V + high * G
-        if cholesky(trial, R) > enough:
-            break
-        low = high
-        high *= 2
-        if high > MOST:
-            return MOST
+    # det(V + low G) has not grown enough, det(V + high G) has; first k = 0 says what is enough.
+    k, low, high, enough = 0, 0, MOST, 0.0
     while high - low > 1:
-        middle = (low + high) // 2
-        trial[:] = V + middle * G
-        if cholesky(trial, R) > enough:
-            high = middle
+        for i in range(D):
+            for j in range(D):
+                trial[i, j] = (e.V[i, j] + e.V_recent[i, j]) + k * G[i, j]
+        log_det = cholesky(trial, R)
+        if k == 0:
+            enough = log_det + math.log1p(switch)
+        elif log_det > enough:
+            high = k
         else:
-            low = middle
+            low = k
+        k = min(max(2 * low, 1), (low + high + 1) // 2)
     return high

@@ -119,7 +119,8 @@ def joint(belief: Belief, m: int, lanes: int, a: Rows, B: Rows, U: Rows, values:
     b = np.empty(size)
     u = np.empty(size)
     for s in range(lanes):
-        b[:] = 0.0
+        for i in range(size):
+            b[i] = 0.0
         for step in range(first, n):
             for i in range(d):
                 column = step * lanes + s

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import kernel
+from ._jit import kernel, part
 from ._types import Matrix, Rows, Vector
 from .ascent import LANES, ascend, wrapped_rewards
 from .blocks import features, make_work
@@ -47,7 +47,7 @@ class Effort(NamedTuple):
     limit: int  # evaluations after which no new ascent begins
 
 
-@kernel
+@part
 def search(
     memory: Memory,
     A0: Matrix | None,
@@ -72,6 +72,7 @@ def search(
     lanes = given + tiled + max(effort.starts - tiled, min(effort.starts, DRAWN))
     x = np.zeros((d, n * lanes))
     rough = ROUGH * effort.tolerance
+    lead = memory.m if wrap else 0
     evaluations = 0
     first = given
     for k in range(cycles):
@@ -85,13 +86,13 @@ def search(
     for s in range(first, lanes):
         _draw_start(memory, A0, belief, x, s, lanes, s - first, rng)
     values = np.empty(lanes)
-    evaluations += ascend(memory, A0, belief, x, lanes, wrap, effort.ticks, effort.tolerance, -np.inf, values)
+    evaluations += ascend(memory, A0, belief, x, lead, effort.ticks, effort.tolerance, -np.inf, values)
     winner = _largest_at(values)
     if not wrap and lanes > 1 and belief.kind != OM_BLOCK:
         # Equal blocks: the one that is better when it is played again and again.
         top = values[winner]
         again = np.zeros(lanes)
-        rewards = wrapped_rewards(memory, A0, belief.theta, x, lanes)
+        rewards = wrapped_rewards(memory, A0, belief.theta, x, n)
         for w in range(n * lanes):
             again[w % lanes] += rewards[w]
         for s in range(lanes):
@@ -108,9 +109,7 @@ def search(
             break
         for s in range(MOVES_AT_ONCE):
             _change(best, changed, s, memory.m, x, lanes, rng)
-        evaluations += ascend(
-            memory, A0, belief, changed, MOVES_AT_ONCE, wrap, effort.ticks, rough, value, outcome
-        )
+        evaluations += ascend(memory, A0, belief, changed, lead, effort.ticks, rough, value, outcome)
         s = _largest_at(outcome)
         if outcome[s] > value:
             value = outcome[s]
@@ -119,12 +118,10 @@ def search(
     values[0] = value
     last = 0
     if effort.polish > 0:
-        last = ascend(
-            memory, A0, belief, best, 1, wrap, effort.polish, 0.01 * effort.tolerance, -np.inf, values
-        )
+        last = ascend(memory, A0, belief, best, lead, effort.polish, 0.01 * effort.tolerance, -np.inf, values)
     if not wrap and belief.kind != OM_BLOCK:
         # The first m actions count by a a^T alone: of a and -a the one that earns more in a cycle.
-        rewards = wrapped_rewards(memory, A0, belief.theta, best, 1)
+        rewards = wrapped_rewards(memory, A0, belief.theta, best, n)
         for t in range(min(memory.m, n)):
             if rewards[t] < 0.0:
                 for i in range(d):
@@ -153,7 +150,7 @@ def _copies(m: int, k: int) -> int:
     return orders
 
 
-@kernel
+@part
 def _cycle_starts(
     memory: Memory,
     A0: Matrix | None,
@@ -180,7 +177,7 @@ def _cycle_starts(
     for column in range(period * LANES):
         _draw_action(cycles, column, rests if column % 2 == 1 else 0.0, rng)
     values = np.empty(LANES)
-    evaluations = ascend(memory, A0, belief, cycles, LANES, True, ticks, tolerance, -np.inf, values)
+    evaluations = ascend(memory, A0, belief, cycles, memory.m, ticks, tolerance, -np.inf, values)
     best = _largest_at(values)
     order = np.empty(period, dtype=np.int64)
     for copy in range(copies):
@@ -218,7 +215,7 @@ def _largest_at(values: Vector) -> int:
     return best
 
 
-@kernel
+@part
 def _draw_start(
     memory: Memory,
     A0: Matrix | None,
@@ -267,7 +264,7 @@ def _draw_action(x: Rows, column: int, rests: float, rng: np.random.Generator) -
         x[i, column] *= length / math.sqrt(size)
 
 
-@kernel
+@part
 def _greedy(
     memory: Memory, A0: Matrix | None, belief: Belief, x: Rows, s: int, lanes: int, rng: np.random.Generator
 ) -> None:
@@ -275,11 +272,12 @@ def _greedy(
     d, m = memory.d, memory.m
     n = x.shape[1] // lanes
     window = np.zeros((d, m + 1))
-    work = make_work(memory, A0, m + 1, 1)
+    one = min(n, 1)  # a literal would compile the kernels below apart
+    work = make_work(memory, A0, m + 1, one)
     for t in range(n):
         for i in range(d):
             window[i, m] = belief.theta[t * d + i] if belief.kind == OM_BLOCK else belief.theta[i]
-        features(memory, A0, window, 1, work)
+        features(memory, A0, window, one, work)
         size = 0.0
         for i in range(d):
             size += work.B[i, m] * work.B[i, m]
@@ -295,7 +293,7 @@ def _greedy(
                 window[i, m - 1] = x[i, t * lanes + s]
 
 
-@kernel
+@part
 def _change(best: Rows, out: Rows, s: int, m: int, x: Rows, lanes: int, rng: np.random.Generator) -> None:
     """Lane s of out: the block `best` (d, n) with one change; x holds the outcomes of all starts."""
     d, n = best.shape

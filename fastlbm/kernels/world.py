@@ -152,7 +152,8 @@ def response(world: World, past: Past, out: Vector) -> None:
     d, m = world.theta.shape[0], world.m
     theta, recent, gamma = world.theta, past.recent, world.gamma
     if gamma == 0.0:
-        out[:] = theta
+        for i in range(d):
+            out[i] = theta[i]
         return
     k = m if world.c > 0.0 else d
     A, Q = np.zeros((k, k)), np.empty((k, k))
@@ -167,11 +168,11 @@ def response(world: World, past: Past, out: Vector) -> None:
                     A[s, r] += recent[s, i] * recent[r, i]
                 A[r, s] = A[s, r]
     else:
-        v[:] = theta
-        A[:] = past.X
-        for s in range(recent.shape[0]):
-            for i in range(d):
-                for j in range(d):
+        for i in range(d):
+            v[i] = theta[i]
+            for j in range(d):
+                A[i, j] = past.X[i, j]
+                for s in range(recent.shape[0]):
                     A[i, j] += recent[s, i] * recent[s, j]
     eigen(A, Q)
     for r in range(k):
@@ -184,14 +185,14 @@ def response(world: World, past: Past, out: Vector) -> None:
             along *= max(A[r, r], 0.0) ** gamma
         for i in range(k):
             z[i] += Q[i, r] * along
-    if world.c > 0.0:
-        scale = world.c**gamma
-        for i in range(d):
+    scale = world.c**gamma if world.c > 0.0 else 0.0
+    for i in range(d):
+        if world.c > 0.0:
             out[i] = scale * theta[i]
             for r in range(m):
                 out[i] += recent[r, i] * z[r]
-    else:
-        out[:] = z
+        else:
+            out[i] = z[i]
 
 
 @kernel
@@ -268,7 +269,8 @@ def play(world: World, past: Past, tape: Tape, desk: Desk, rng: np.random.Genera
     while t < until and played < often:
         if played <= settled:
             response(world, past, g)
-            action[:] = block[position]
+            for i in range(d):
+                action[i] = block[position, i]
             reward[position] = product(g, action)
             push(world, past, action)
         repeating = played > settled
