@@ -9,8 +9,11 @@ ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_python_prints_what_the_comments_say(capsys: pytest.CaptureFixture[str]) -> None:
+def test_python_prints_what_the_comments_say(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The blocks run in order, each with the names of those before it."""
+    monkeypatch.chdir(tmp_path)
     code = "\n".join(re.findall(r"^```python\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL))
     promised = re.findall(r"^print\(.*\)  # (.*)$", code, flags=re.MULTILINE)
     assert promised
