@@ -3,6 +3,8 @@
 `python -m bench plans`: how good plans are and what they cost, and how the bounds on OPT close.
 
 `python -m bench learners`: what learners collect, what a step costs, how regret grows.
+
+`python -m bench selection`: what it costs not to know m and gamma.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import os
 # The yardstick is one thread of LAPACK, as the kernels are one thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from . import learners, plans
+from . import learners, plans, selection
 from .problems import Problem, eigh_seconds, problem, seconds_per_window
 
 #: What is promised of one window at L = 20: (label, problem, at most this share of an eigh of its matrix).
@@ -55,8 +57,14 @@ def kernels() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("suite", choices=["kernels", "plans", "learners"], help="what to measure")
-    {"kernels": kernels, "plans": plans.main, "learners": learners.main}[parser.parse_args().suite]()
+    suites = {
+        "kernels": kernels,
+        "plans": plans.main,
+        "learners": learners.main,
+        "selection": selection.main,
+    }
+    parser.add_argument("suite", choices=suites, help="what to measure")
+    suites[parser.parse_args().suite]()
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .model import LBM
     from .planning import best_block, best_cycle, opt_bounds, plan_block
     from .runs import run, run_many
+    from .selection import BanditCombiner, EvidenceSelector
 
 __all__ = [
     "LBM",
@@ -27,9 +28,11 @@ __all__ = [
     "OFUL",
     "OM",
     "Ball",
+    "BanditCombiner",
     "Contextual",
     "Cyclic",
     "Doubling",
+    "EvidenceSelector",
     "Finite",
     "Live",
     "OMBlock",
@@ -47,6 +50,8 @@ __all__ = [
 
 #: The module that owns each public name; a name that is not here is a module itself.
 _OWNERS = {
+    "BanditCombiner": "selection",
+    "EvidenceSelector": "selection",
     "Ball": "actions",
     "Contextual": "actions",
     "Cyclic": "agents",

@@ -79,6 +79,9 @@ class Policy(ABC):
     m: int = 0
     #: Whether a block is learned from as one sample, with the sum of its rewards.
     joint: bool = False
+    #: Counts the times that all was forgotten; says which of several policies planned the block on the desk.
+    epoch: int = 0
+    author: int = 0
     #: What a learner knows, and the features of the block on its desk.
     estimator: Estimator | None = None
     F: Array | None = None
@@ -134,8 +137,12 @@ class Policy(ABC):
         if place:
             raise ValueError("a place")
 
-    def absorb(self, b: Array, y: float) -> None:
-        """A late reward of the feature b."""
+    def details(self) -> dict[str, Any]:
+        """What there is to tell of the episode, as arrays by name."""
+        return {}
+
+    def absorb(self, b: Array, y: float, author: int = 0) -> None:
+        """A late reward of the feature b of one of the author's plans."""
         if self.estimator is not None:
             absorb(self.estimator, np.ascontiguousarray(b), 1.0, y)
             estimate(self.estimator)
@@ -306,15 +313,19 @@ class Epochs(Policy):
 
     def _turn(self) -> None:
         if int(self.desk.at[STEP]) >= self._end():
-            self.enter_place([self.epoch + 1, self._end(), self.plans])
+            self._enter(self.epoch + 1, self._end(), self.plans)
+
+    def _enter(self, epoch: int, begin: int, before: int) -> None:
+        """Begin an epoch at a step, after so many plans."""
+        self.epoch, self._begin, self._before = epoch, begin, before
+        self._inner = self._make(epoch, begin)
 
     def place(self) -> list[int]:
-        return [self.epoch, self._begin, self._before]
+        return [self.epoch, self._begin, self._before, *self._inner.place()]
 
     def enter_place(self, place: list[int]) -> None:
-        """Begin an epoch at a step, after so many plans."""
-        self.epoch, self._begin, self._before = map(int, place)
-        self._inner = self._make(self.epoch, self._begin)
+        self._enter(*map(int, place[:3]))
+        self._inner.enter_place(place[3:])
 
     @property
     def desk(self) -> Desk:
@@ -358,5 +369,12 @@ class Epochs(Policy):
     def state(self) -> dict[str, Array]:
         return self._inner.state()
 
-    def absorb(self, b: Array, y: float) -> None:
-        self._inner.absorb(b, y)
+    def details(self) -> dict[str, Any]:
+        return self._inner.details()
+
+    @property
+    def author(self) -> int:  # type: ignore[override]
+        return self._inner.author
+
+    def absorb(self, b: Array, y: float, author: int = 0) -> None:
+        self._inner.absorb(b, y, author)

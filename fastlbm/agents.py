@@ -70,11 +70,10 @@ class _Learning(Agent):
     lam: float
     delta: float | None
     subgaussian: float
-    switch: float
     radius: str
 
     def _set_learning(
-        self, horizon: int, lam: float, delta: float | None, subgaussian: float, switch: float, radius: str
+        self, horizon: int, lam: float, delta: float | None, subgaussian: float, radius: str
     ) -> None:
         self._set(
             horizon=_validate.integer("horizon", horizon, low=1),
@@ -83,7 +82,6 @@ class _Learning(Agent):
             if delta is None
             else _validate.real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True),
             subgaussian=_validate.real("subgaussian", subgaussian, low=0.0),
-            switch=_validate.real("switch", switch, low=0.0),
             radius=_validate.choice("radius", radius, RADII),
         )
 
@@ -97,6 +95,7 @@ class _Learning(Agent):
         gamma: float,
         L: int,
         A0: Array | None,
+        switch: float,
         actions: ActionSet,
         rng: Rng,
         step: int,
@@ -104,10 +103,10 @@ class _Learning(Agent):
         d = actions.d
         if m + L > self.horizon:
             raise ValueError(f"horizon must hold a block of m+L={m + L} actions, got {self.horizon}")
-        if self.switch > 0.0 and isinstance(actions, Contextual):
+        if switch > 0.0 and isinstance(actions, Contextual):
             raise ValueError(
                 "switch must be 0 on a Contextual set, where the arms of a plan are gone when it is "
-                f"repeated, got {self.switch:g}"
+                f"repeated, got {switch:g}"
             )
         ball = isinstance(actions, Ball)
         matrix, rho = _validate.memory_matrix(A0, d, m, gamma, differentiable=ball and m > 0)
@@ -115,7 +114,7 @@ class _Learning(Agent):
         D = d * (m + L) if kind == _OM_BLOCK else d
         size = m + L * rho**2 if kind == _OM_BLOCK else rho**2
         norm = math.sqrt(rows)
-        first, later = (RARE, RARE) if self.switch > 0.0 else (FIRST, LATER)
+        first, later = (RARE, RARE) if switch > 0.0 else (FIRST, LATER)
         rule = Rule(
             kind,
             m,
@@ -124,7 +123,7 @@ class _Learning(Agent):
             norm * math.sqrt(self.lam),
             size / (D * self.lam),
             self.radius == "determinant",
-            self.switch,
+            switch,
             first,
             later,
         )
@@ -171,7 +170,8 @@ class _BlockAgent(_Learning):
     ) -> None:
         memory = int(_validate.memory("m", m, allow_inf=False))
         gamma = _validate.real("gamma", gamma)
-        self._set_learning(horizon, lam, delta, subgaussian, switch, radius)
+        self._set_learning(horizon, lam, delta, subgaussian, radius)
+        self._set(switch=_validate.real("switch", switch, low=0.0))
         if L is not None:
             L = _validate.integer("L", L, low=1)
             n = L + (memory if gamma != 0.0 else 0)
@@ -197,7 +197,7 @@ class _BlockAgent(_Learning):
         # gamma = 0: the reward ignores the past, whatever m.
         m = self.m if self.gamma != 0.0 else 0
         L = self.block_length(actions.d)
-        return self._learner(self._kind, m, self.gamma, L, self.A0, actions, rng, step)
+        return self._learner(self._kind, m, self.gamma, L, self.A0, self.switch, actions, rng, step)
 
 
 class O3M(_BlockAgent):
@@ -259,10 +259,11 @@ class OFUL(_Learning):
         switch: float = 0.0,
         radius: str = "trace",
     ) -> None:
-        self._set_learning(horizon, lam, delta, subgaussian, switch, radius)
+        self._set_learning(horizon, lam, delta, subgaussian, radius)
+        self._set(switch=_validate.real("switch", switch, low=0.0))
 
     def _policy(self, actions: ActionSet, env: LBM | None, rng: Rng, step: int) -> Policy:
-        return self._learner(_O3M, 0, 0.0, 1, None, actions, rng, step)
+        return self._learner(_O3M, 0, 0.0, 1, None, self.switch, actions, rng, step)
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)

@@ -91,13 +91,17 @@ class Live:
         """The radius: the confidence set is (theta - x)^T V (theta - x) <= beta^2; None without learning."""
         return self._policy.beta()
 
+    def details(self) -> dict[str, Any]:
+        """What the agent has to tell of its choices, as arrays by name."""
+        return self._policy.details()
+
     def act(self) -> Array:
         """The action (d,) of the next step, which is `t` - 1 afterwards."""
         self.actions.require(self.t + 1)
         policy = self._policy
-        epoch, plans = policy.desk, policy.plans
+        epoch, plans = policy.epoch, policy.plans
         policy.prepare()
-        if policy.desk is not epoch:
+        if policy.epoch != epoch:
             self._waiting = _Waiting()  # a new epoch of Doubling has forgotten them
         desk = policy.desk
         at = desk.at
@@ -172,8 +176,8 @@ class _Waiting:
 
     def __init__(self) -> None:
         self._steps: set[int] = set()
-        # By the first step of a plan: the length of its block and its features.
-        self._plans: dict[int, tuple[int, Array]] = {}
+        # By the first step of a plan: the length of its block, m, its author, and its features.
+        self._plans: dict[int, tuple[int, int, int, Array]] = {}
         # OM-Block: rewards by the first step of a block, until all have come.
         self._blocks: dict[int, Array] = {}
 
@@ -183,7 +187,7 @@ class _Waiting:
             return
         needed = {self._plan_of(step) for step in self._steps}
         self._plans = {first: plan for first, plan in self._plans.items() if first in needed}
-        self._plans[start] = (len(policy.desk.block), policy.F.copy())
+        self._plans[start] = (len(policy.desk.block), policy.m, policy.author, policy.F.copy())
 
     def _plan_of(self, step: int) -> int:
         return max((first for first in self._plans if first <= step), default=-1)
@@ -204,31 +208,31 @@ class _Waiting:
         first = self._plan_of(step)
         if first < 0:
             return  # an agent that does not learn
-        n, F = self._plans[first]
+        n, m, author, F = self._plans[first]
         position = (step - first) % n
         current = first == max(self._plans)
         if not policy.joint:
             if current:
                 policy.desk.total[position] += y
                 policy.desk.seen[position] += 1.0
-            elif position >= policy.m:
-                policy.absorb(F[position - policy.m], y)
+            elif position >= m:
+                policy.absorb(F[position - m], y, author)
             return
         rewards = self._blocks.setdefault(step - position, np.full(n, math.nan))
         rewards[position] = y
-        if not np.isnan(rewards[policy.m :]).any():
+        if not np.isnan(rewards[m:]).any():
             del self._blocks[step - position]
             if current:
-                policy.desk.total[policy.m :] += rewards[policy.m :]
-                policy.desk.seen[policy.m :] += 1.0
+                policy.desk.total[m:] += rewards[m:]
+                policy.desk.seen[m:] += 1.0
             else:
-                policy.absorb(F[0], float(rewards[policy.m :].sum()))
+                policy.absorb(F[0], float(rewards[m:].sum()), author)
 
     def state(self) -> dict[str, Array]:
         """Everything, as arrays by name."""
         arrays: dict[str, Any] = {"waiting.steps": np.array(sorted(self._steps), dtype=np.int64)}
-        for first, (n, F) in self._plans.items():
-            arrays[f"waiting.plan.{first}.{n}"] = F
+        for first, (n, m, author, F) in self._plans.items():
+            arrays[f"waiting.plan.{first}.{n}.{m}.{author}"] = F
         for first, rewards in self._blocks.items():
             arrays[f"waiting.block.{first}"] = rewards
         return arrays
@@ -241,8 +245,8 @@ class _Waiting:
             if name == "waiting.steps":
                 waiting._steps = set(array.tolist())
             elif name.startswith("waiting.plan."):
-                first, n = map(int, name.split(".")[2:])
-                waiting._plans[first] = (n, array)
+                first, n, m, author = map(int, name.split(".")[2:])
+                waiting._plans[first] = (n, m, author, array)
             elif name.startswith("waiting.block."):
                 waiting._blocks[int(name.split(".")[2])] = array
             else:

@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,8 @@ class Run:
     """One episode: cumulative expected and observed reward after the steps `t`.
 
     `actions` (T, d) if they were kept. `plans` counts the blocks that were planned. `complete` is False if
-    the run was interrupted: what was recorded until then is here.
+    the run was interrupted: what was recorded until then is here. `details` is what the agent has to tell,
+    such as which candidate played when; long logs are thinned.
     """
 
     t: NDArray[np.int64]
@@ -62,6 +63,7 @@ class Run:
     actions: Array | None
     plans: int
     complete: bool = True
+    details: dict[str, Any] = field(default_factory=dict)
 
 
 def run(
@@ -157,6 +159,7 @@ def _episode(
         kept,
         policy.plans,
         int(tape.clock[TIME]) >= T,
+        policy.details(),
     )
 
 

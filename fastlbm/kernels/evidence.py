@@ -1,0 +1,108 @@
+"""Bayesian regressions of many candidates on the same rewards: owns their estimators and what is left over.
+
+The features of a candidate (m, gamma) follow from the actions that were really played, whoever chose them
+(equations (1) and (2) of the paper). Each candidate keeps a regression on all rewards seen; the squares of
+its one-step errors, y - <b, theta> over 1 + b^T V^-1 b, add up to the residual of the regression.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._jit import kernel
+from ._types import Matrix, Rows, Vector
+from .estimator import Estimator, absorb, estimate
+from .world import Desk, Integers, Past, World, response
+
+
+class Jury(NamedTuple):
+    """The candidates, and what each of them knows: one row each."""
+
+    m: Integers  # (N,)
+    gamma: Vector  # (N,)
+    c: Vector  # (N,) the c of `World`
+    A0: Matrix
+    V: Matrix  # (N, d, d) and so on: see Estimator
+    U: Rows
+    V_recent: Matrix
+    U_recent: Rows
+    V_lost: Matrix
+    U_lost: Rows
+    V_inv: Matrix
+    theta: Rows
+    ledger: Rows
+    residual: Rows  # (2, N) sum of e^2/(1 + q), and what rounding took from it
+
+
+@kernel
+def member(jury: Jury, j: int) -> Estimator:
+    """The estimator of candidate j: views."""
+    return Estimator(
+        jury.V[j],
+        jury.U[j],
+        jury.V_recent[j],
+        jury.U_recent[j],
+        jury.V_lost[j],
+        jury.U_lost[j],
+        jury.V_inv[j],
+        jury.theta[j],
+        jury.ledger[j],
+    )
+
+
+@kernel
+def imagine(jury: Jury, recent: Rows, block: Rows, F: Rows) -> None:
+    """F (n, N d): the features of a block (n, d) after the actions `recent` (M, d), for every candidate."""
+    n, d = block.shape
+    M, N = recent.shape[0], jury.m.shape[0]
+    sequence = np.empty((M + n, d))
+    for t in range(M + n):
+        for i in range(d):
+            sequence[t, i] = recent[t, i] if t < M else block[t - M, i]
+    action, out = np.empty(d), np.empty(d)
+    for t in range(n):
+        for i in range(d):
+            action[i] = block[t, i]
+        for j in range(N):
+            m = jury.m[j]
+            world = World(action, jury.A0, m, jury.gamma[j], jury.c[j], 0.0, 0)
+            response(world, Past(sequence[M + t - m : M + t], jury.A0), out)
+            for i in range(d):
+                F[t, j * d + i] = out[i]
+
+
+@kernel
+def hear(jury: Jury, features: Vector, y: float) -> None:
+    """Every candidate learns the reward y of its features (N d,)."""
+    N, d = jury.theta.shape
+    b = np.empty(d)
+    for j in range(N):
+        e = member(jury, j)
+        q, error = 0.0, y
+        for i in range(d):
+            b[i] = features[j * d + i]
+            error -= b[i] * e.theta[i]
+        for i in range(d):
+            s = 0.0
+            for k in range(d):
+                s += e.V_inv[i, k] * b[k]
+            q += b[i] * s
+        # Compensated: 10^6 squares lose no digits.
+        share = error * error / (1.0 + q) + jury.residual[1, j]
+        total = jury.residual[0, j] + share
+        jury.residual[1, j] = share - (total - jury.residual[0, j])
+        jury.residual[0, j] = total
+        absorb(e, b, 1.0, y)
+        estimate(e)
+
+
+@kernel
+def listen(jury: Jury, F: Rows, desk: Desk) -> None:
+    """Every candidate learns what came of the block on the desk, and the desk is cleared."""
+    for t in range(F.shape[0]):
+        if desk.seen[t] > 0.0:
+            hear(jury, F[t], desk.total[t] / desk.seen[t])
+        desk.seen[t] = 0.0
+        desk.total[t] = 0.0
