@@ -48,7 +48,8 @@ def rotting() -> None:
     right = (posterior.sum(axis=2).argmax(axis=1) == 2).sum()
     print(
         f"  EvidenceSelector, 30 pairs: {rewards.mean():.1f} = {rewards.mean() / known.mean():.1%} "
-        f"({(rewards / known).min():.1%} to {(rewards / known).max():.1%}), true m most probable in {right} of {SEEDS}"
+        f"({(rewards / known).min():.1%} to {(rewards / known).max():.1%}), "
+        f"true m most probable in {right} of {SEEDS}"
     )
     for name, scale in (("gamma -4..0", 1.0), ("m 0, 2, 3", 1.0), ("m 0, 2, 3", 0.01)):
         p = stats.wilcoxon(rewards, found[name, scale], alternative="greater").pvalue
@@ -82,7 +83,8 @@ def elsewhere() -> None:
         most = max(set(last), key=last.count)
         print(
             f"{name}: known {known.mean():.1f}, EvidenceSelector {rewards.mean():.1f} = "
-            f"{rewards.mean() / known.mean():.1%}; most probable at the end: {most} in {last.count(most)} of {SEEDS}"
+            f"{rewards.mean() / known.mean():.1%}; most probable at the end: {most} "
+            f"in {last.count(most)} of {SEEDS}"
         )
 
 

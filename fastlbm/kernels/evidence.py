@@ -14,7 +14,7 @@ import numpy as np
 from ._jit import kernel
 from ._types import Matrix, Rows, Vector
 from .estimator import Estimator, absorb, estimate
-from .world import Desk, Integers, Past, World, response
+from .world import Desk, Integers, decompose, multiply
 
 
 class Jury(NamedTuple):
@@ -62,13 +62,29 @@ def imagine(jury: Jury, recent: Rows, block: Rows, F: Rows) -> None:
         for i in range(d):
             sequence[t, i] = recent[t, i] if t < M else block[t - M, i]
     action, out = np.empty(d), np.empty(d)
+    A, Q = np.empty((d, d)), np.empty((d, d))
+    small, rotation = np.empty((0, 0)), np.empty((0, 0))
     for t in range(n):
         for i in range(d):
             action[i] = block[t, i]
+        solved = -1  # the m whose window was decomposed last: candidates that share it share its spectrum
         for j in range(N):
-            m = jury.m[j]
-            world = World(action, jury.A0, m, jury.gamma[j], jury.c[j], 0.0, 0)
-            response(world, Past(sequence[M + t - m : M + t], jury.A0), out)
+            m, gamma, c = jury.m[j], jury.gamma[j], jury.c[j]
+            window = sequence[M + t - m : M + t]
+            if gamma == 0.0:
+                for i in range(d):
+                    out[i] = action[i]
+            elif c > 0.0:
+                if m != solved:
+                    small, rotation = np.empty((m, m)), np.empty((m, m))
+                    decompose(c, jury.A0, window, small, rotation)
+                multiply(c, gamma, window, small, rotation, action, out)
+                solved = m
+            else:
+                if m != solved:
+                    decompose(c, jury.A0, window, A, Q)
+                multiply(c, gamma, window, A, Q, action, out)
+                solved = m
             for i in range(d):
                 F[t, j * d + i] = out[i]
 

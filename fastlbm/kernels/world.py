@@ -147,52 +147,66 @@ def _difference(c: float, g: float, gamma: float) -> float:
 
 
 @kernel
-def response(world: World, past: Past, out: Vector) -> None:
-    """X^gamma theta (d,): the reward of an action now is its inner product with this."""
-    d, m = world.theta.shape[0], world.m
-    theta, recent, gamma = world.theta, past.recent, world.gamma
-    if gamma == 0.0:
-        for i in range(d):
-            out[i] = theta[i]
-        return
-    k = m if world.c > 0.0 else d
-    A, Q = np.zeros((k, k)), np.empty((k, k))
-    v, z = np.zeros(k), np.zeros(k)
-    if world.c > 0.0:
-        # The Gram form: c^gamma theta + R^T phi(R R^T) R theta, R the window.
+def decompose(c: float, X: Matrix, recent: Rows, A: Matrix, Q: Matrix) -> None:
+    """The spectrum of a window: of R R^T for c > 0, R = recent (m, d), else of X + R^T R; on A's diagonal."""
+    m, d = recent.shape
+    if c > 0.0:
         for s in range(m):
-            for i in range(d):
-                v[s] += recent[s, i] * theta[i]
             for r in range(s + 1):
+                A[s, r] = 0.0
                 for i in range(d):
                     A[s, r] += recent[s, i] * recent[r, i]
                 A[r, s] = A[s, r]
     else:
         for i in range(d):
-            v[i] = theta[i]
             for j in range(d):
-                A[i, j] = past.X[i, j]
-                for s in range(recent.shape[0]):
+                A[i, j] = X[i, j]
+                for s in range(m):
                     A[i, j] += recent[s, i] * recent[s, j]
     eigen(A, Q)
+
+
+@kernel
+def multiply(c: float, gamma: float, recent: Rows, A: Matrix, Q: Matrix, v: Vector, out: Vector) -> None:
+    """out (d,) = X^gamma v for the window that was decomposed; the Gram form is c^gamma v + R^T phi R v."""
+    m, d = recent.shape
+    scale = c**gamma if c > 0.0 else 0.0
+    k = m if c > 0.0 else d
+    for i in range(d):
+        out[i] = scale * v[i]
     for r in range(k):
         along = 0.0
-        for i in range(k):
-            along += Q[i, r] * v[i]
-        if world.c > 0.0:
-            along *= _difference(world.c, A[r, r], gamma)
+        if c > 0.0:
+            for s in range(m):
+                share = 0.0
+                for i in range(d):
+                    share += recent[s, i] * v[i]
+                along += Q[s, r] * share
+            along *= _difference(c, A[r, r], gamma)
+            for s in range(m):
+                share = Q[s, r] * along
+                for i in range(d):
+                    out[i] += share * recent[s, i]
         else:
+            for i in range(d):
+                along += Q[i, r] * v[i]
             along *= max(A[r, r], 0.0) ** gamma
-        for i in range(k):
-            z[i] += Q[i, r] * along
-    scale = world.c**gamma if world.c > 0.0 else 0.0
-    for i in range(d):
-        if world.c > 0.0:
-            out[i] = scale * theta[i]
-            for r in range(m):
-                out[i] += recent[r, i] * z[r]
-        else:
-            out[i] = z[i]
+            for i in range(d):
+                out[i] += Q[i, r] * along
+
+
+@kernel
+def response(world: World, past: Past, out: Vector) -> None:
+    """X^gamma theta (d,): the reward of an action now is its inner product with this."""
+    d = world.theta.shape[0]
+    if world.gamma == 0.0:
+        for i in range(d):
+            out[i] = world.theta[i]
+        return
+    k = world.m if world.c > 0.0 else d
+    A, Q = np.empty((k, k)), np.empty((k, k))
+    decompose(world.c, past.X, past.recent, A, Q)
+    multiply(world.c, world.gamma, past.recent, A, Q, world.theta, out)
 
 
 @kernel
