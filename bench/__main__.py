@@ -5,6 +5,8 @@
 `python -m bench learners`: what learners collect, what a step costs, how regret grows.
 
 `python -m bench selection`: what it costs not to know m and gamma.
+
+`python -m bench studies`: how much of a study's time is spent in kernels.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import os
 # The yardstick is one thread of LAPACK, as the kernels are one thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from . import learners, plans, selection
+from . import learners, plans, selection, studies
 from .problems import Problem, eigh_seconds, problem, seconds_per_window
 
 #: What is promised of one window at L = 20: (label, problem, at most this share of an eigh of its matrix).
@@ -62,6 +64,7 @@ def main() -> None:
         "plans": plans.main,
         "learners": learners.main,
         "selection": selection.main,
+        "studies": studies.main,
     }
     parser.add_argument("suite", choices=suites, help="what to measure")
     suites[parser.parse_args().suite]()

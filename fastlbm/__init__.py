@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .planning import best_block, best_cycle, opt_bounds, plan_block
     from .runs import run, run_many
     from .selection import BanditCombiner, EvidenceSelector
+    from .study import Study
 
 __all__ = [
     "LBM",
@@ -37,6 +38,7 @@ __all__ = [
     "Live",
     "OMBlock",
     "OracleGreedy",
+    "Study",
     "__version__",
     "best_block",
     "best_cycle",
@@ -50,6 +52,7 @@ __all__ = [
 
 #: The module that owns each public name; a name that is not here is a module itself.
 _OWNERS = {
+    "Study": "study",
     "BanditCombiner": "selection",
     "EvidenceSelector": "selection",
     "Ball": "actions",

@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     try:
         code: int = options.run(options)
-    except ValueError as error:  # the library's words about an argument
+    except (ValueError, OSError) as error:  # the library's words about an argument, a file or a folder
         print(f"fastlbm: {error}", file=sys.stderr)
         return 2
     return code
@@ -77,6 +77,38 @@ def _parser() -> argparse.ArgumentParser:
     bounds.add_argument("--T", type=int, required=True, help="steps")
     bounds.add_argument("--L", type=int, help="block length of the upper bound (default: 30 m)")
     bounds.set_defaults(run=_bounds)
+
+    study = commands.add_parser(
+        "study",
+        help="run a study file, or go on with it",
+        description="Compute what is missing of a study and print its summary. The same command continues a "
+        "study that was stopped, by whatever; a finished one answers at once.",
+    )
+    study.add_argument("file", metavar="FILE", help="the study, TOML")
+    study.add_argument("--out", metavar="DIR", help="its folder (default: the name of the file)")
+    study.add_argument("--jobs", type=int, metavar="N", help="threads (default: one a core)")
+    study.add_argument("--dask", metavar="ADDRESS", help="the scheduler of a Dask cluster to run on instead")
+    study.add_argument("--quiet", action="store_true", help="no progress bar")
+    study.set_defaults(run=_study)
+
+    plot = commands.add_parser(
+        "plot",
+        help="draw the results in a study's folder",
+        description="Draw cumulative reward, regret, or regret against the horizon on log-log axes.",
+    )
+    plot.add_argument("dir", metavar="DIR", help="the folder of a study")
+    plot.add_argument("--kind", default="reward", help="reward, regret or loglog (default: %(default)s)")
+    plot.add_argument(
+        "--comparator", default="opt",
+        help="of the regret: opt, lower, 'best cycle' or 'oracle greedy' (default: %(default)s)",
+    )  # fmt: skip
+    plot.add_argument(
+        "--band",
+        default="bootstrap",
+        help="bootstrap, simultaneous, quantiles, none (default: %(default)s)",
+    )
+    plot.add_argument("--out", metavar="FILE", help="the picture (default: DIR/KIND.png)")
+    plot.set_defaults(run=_plot)
     return parser
 
 
@@ -162,6 +194,44 @@ def _bounds(options: argparse.Namespace) -> int:
     print(f"{'gap':<12} {100.0 * found.gap:z.4f}% of the upper bound")
     print(f"{'exact':<12} {_yes(found.exact)}")
     print(f"{'method':<12} {found.method}")
+    return 0
+
+
+def _study(options: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from .study import Study
+
+    study = Study.from_toml(options.file)
+    out = Path(options.out or Path(options.file).with_suffix(""))
+    if options.dask is None:
+        results = study.run(out, options.jobs, progress=not options.quiet)
+    else:
+        from distributed import Client
+
+        with Client(options.dask) as client:  # type: ignore[no-untyped-call, unused-ignore]
+            executor = client.get_executor(pure=False, retries=2)
+            results = study.run(out, executor, progress=not options.quiet)
+    print(results.summary().to_string(index=False, float_format=lambda x: f"{x:.4g}"))
+    print(f"results in {out.resolve()}; draw them with: fastlbm plot {out}")
+    return 0
+
+
+def _plot(options: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from . import plots
+    from ._store import Store
+    from .study import Study
+
+    folder = Path(options.dir)
+    manifest = Store(folder).manifest()
+    if manifest is None:
+        raise ValueError(f"DIR must be the folder of a study, got {options.dir!r} without a manifest.json")
+    path = plots.picture_path(options.out or str(folder / f"{options.kind}.png"))
+    results = Study.from_dict(manifest["study"]).results(folder)
+    plots.save(results.plot(options.kind, options.comparator, options.band), path)
+    print(path.resolve())
     return 0
 
 

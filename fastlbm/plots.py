@@ -9,9 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _validate
+from ._validate import Array
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from .results import StudyResults
 
 #: Points: a caption's size, and one below it for ticks and legends.
 FONT, SMALL = 8, 7
@@ -92,6 +97,114 @@ def draw_plan(
     if title:
         figure.suptitle(title, fontsize=FONT)
     return figure
+
+
+def draw_curves(results: StudyResults, kind: str, comparator: str, band: str, confidence: float) -> Figure:
+    """The panels of `StudyResults.plot`."""
+    from matplotlib.figure import Figure
+
+    names = list(results.frame["env"].unique())
+    figure = Figure(figsize=(COLUMN * min(len(names), 3), 2.9 * -(-len(names) // 3)), layout="constrained")
+    panels = figure.subplots(-(-len(names) // 3), min(len(names), 3), squeeze=False).ravel()
+    for panel, env in zip(panels, names, strict=False):
+        rows = results.frame[results.frame["env"] == env]
+        if kind == "loglog":
+            _loglog(panel, results, env, rows, comparator)
+        else:
+            _curves(panel, results, env, rows, kind, comparator, band, confidence)
+        panel.set_title(env, fontsize=FONT)
+        panel.set_xlabel("horizon T" if kind == "loglog" else "step", fontsize=FONT)
+        panel.set_ylabel({"reward": "cumulative expected reward"}.get(kind, "regret"), fontsize=FONT)
+        panel.tick_params(which="both", labelsize=SMALL)
+        panel.spines[["top", "right"]].set_visible(False)
+    for panel in panels[len(names) :]:
+        panel.set_visible(False)
+    notes = [] if kind == "reward" else [f"regret against {_NAMES[comparator]}"]
+    if kind != "loglog" and band != "none":
+        notes.append({
+            "bootstrap": f"bands: {confidence:.0%} bootstrap of the mean, pointwise",
+            "simultaneous": f"bands: {confidence:.0%} bootstrap of the mean, simultaneous over steps",
+            "quantiles": f"bands: quantiles, {confidence:.0%} of the runs inside",
+        }[band])  # fmt: skip
+    if kind == "loglog":
+        # Exponents differ from panel to panel.
+        for panel in panels[: len(names)]:
+            panel.legend(frameon=False, fontsize=SMALL - 1)
+        figure.supxlabel("; ".join(notes), fontsize=SMALL)
+    else:
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(
+            handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=SMALL,
+            title="; ".join(notes), title_fontsize=SMALL,
+        )  # fmt: skip
+    return figure
+
+
+_NAMES = {
+    "opt": "OPT (upper bound where not exact)",
+    "lower": "the lower bound on OPT",
+    "best cycle": "the best cycle",
+    "oracle greedy": "oracle greedy",
+}
+
+
+def _curves(
+    panel: Axes,
+    results: StudyResults,
+    env: str,
+    rows: pd.DataFrame,
+    kind: str,
+    comparator: str,
+    band: str,
+    confidence: float,
+) -> None:
+    for agent in rows["agent"].unique():
+        mine = rows[rows["agent"] == agent]
+        mine = mine[mine["T"] == mine["T"].max()]
+        table = mine.pivot(index="t", columns="seed", values="reward")
+        t, values = table.index.to_numpy(), table.to_numpy()
+        if kind == "regret":
+            values = results.comparator(env, t, comparator)[:, None] - values
+        (line,) = panel.plot(t, values.mean(axis=1), linewidth=1.2, label=agent)
+        low, high = _band(values, band, confidence)
+        panel.fill_between(t, low, high, color=line.get_color(), alpha=0.25, linewidth=0)
+
+
+def _band(values: Array, band: str, confidence: float) -> tuple[Array, Array]:
+    """The edges of the band around the mean of values (points, seeds)."""
+    tails = [50.0 * (1.0 - confidence), 50.0 * (1.0 + confidence)]
+    if band == "none" or values.shape[1] < 2:
+        return values.mean(axis=1), values.mean(axis=1)
+    if band == "quantiles":
+        low, high = np.percentile(values, tails, axis=1)
+        return low, high
+    draws = np.random.default_rng(0).integers(values.shape[1], size=(500, values.shape[1]))
+    means = np.stack([values[:, draw].mean(axis=1) for draw in draws])
+    if band == "simultaneous":
+        # The whole mean curve inside with this confidence: the largest studentised deviation of a draw.
+        centre, error = values.mean(axis=1), means.std(axis=0) + 1e-300
+        width = np.quantile(np.abs((means - centre) / error).max(axis=1), confidence) * error
+        return centre - width, centre + width
+    low, high = np.percentile(means, tails, axis=0)
+    return low, high
+
+
+def _loglog(panel: Axes, results: StudyResults, env: str, rows: pd.DataFrame, comparator: str) -> None:
+    from .results import bound_of
+
+    horizons = np.sort(rows["T"].unique())
+    best = results.comparator(env, horizons, comparator)
+    for agent in rows["agent"].unique():
+        last = rows[(rows["agent"] == agent) & (rows["t"] == rows["T"])]
+        regret = best - last.groupby("T")["reward"].mean().loc[horizons].to_numpy()
+        positive = regret > 0.0
+        label = agent
+        if positive.sum() >= 2:
+            slope = np.polyfit(np.log(horizons[positive]), np.log(regret[positive]), 1)[0]
+            label += f", exponent {slope:.2f}"
+        panel.loglog(horizons[positive], regret[positive], "o-", markersize=3, linewidth=1.0, label=label)
+    bound = bound_of(results.envs[env], horizons)
+    panel.loglog(horizons, bound, "--", color="0.4", linewidth=1.0, label="Theorem 1")
 
 
 def _short(number: float, digits: int = 2) -> str:

@@ -27,6 +27,9 @@ from .model import LBM
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
+
+    from .results import StudyResults
 
 SPACINGS = ("linear", "log")
 
@@ -168,6 +171,7 @@ class Results:
     """Runs of several agents and seeds, by (agent, seed); `complete` unless they were interrupted."""
 
     runs: dict[tuple[str, int], Run]
+    env: LBM = field(repr=False)
     complete: bool = True
 
     @cached_property
@@ -181,6 +185,22 @@ class Results:
         ]
         columns = ["agent", "seed", "t", "reward", "observed"]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+
+    def _study(self) -> StudyResults:
+        from .results import StudyResults
+
+        frame = self.frame.copy()
+        frame.insert(0, "T", int(frame["t"].max()))
+        frame.insert(0, "env", "environment")
+        return StudyResults(frame, {"environment": self.env})
+
+    def summary(self, confidence: float = 0.95) -> pd.DataFrame:
+        """Means, intervals and paired tests, see `StudyResults.summary`."""
+        return self._study().summary(confidence)
+
+    def plot(self, kind: str = "reward", comparator: str = "opt", band: str = "bootstrap") -> Figure:
+        """Curves with bands, see `StudyResults.plot`."""
+        return self._study().plot(kind, comparator, band)
 
 
 def run_many(
@@ -250,7 +270,7 @@ def run_many(
             stop.set()
             if own:
                 executor.shutdown(cancel_futures=True)
-    return Results({key: done[key] for key in work if key in done}, len(done) == len(work))
+    return Results({key: done[key] for key in work if key in done}, env, len(done) == len(work))
 
 
 def _seeds(seeds: int | Iterable[int]) -> list[int]:
@@ -265,13 +285,13 @@ def _seeds(seeds: int | Iterable[int]) -> list[int]:
 class _Bar:
     """A progress bar that threads may advance; nothing for a total of 0."""
 
-    def __init__(self, total: int, unit: str) -> None:
+    def __init__(self, total: int, unit: str, done: int = 0) -> None:
         self._lock = threading.Lock()
         self._bar: Any = None
         if total > 0:
             from tqdm import tqdm
 
-            self._bar = tqdm(total=total, unit=f" {unit}", unit_scale=True, smoothing=0.1)
+            self._bar = tqdm(total=total, initial=done, unit=f" {unit}", unit_scale=True, smoothing=0.1)
 
     def add(self, steps: int) -> None:
         if self._bar is not None:
