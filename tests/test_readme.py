@@ -1,9 +1,12 @@
 """The README: its Python runs and prints what it says, its commands are those of continuous integration."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from fastlbm._spec import parse
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -19,6 +22,13 @@ def test_python_prints_what_the_comments_say(
     assert promised
     exec(compile(code, "README.md", "exec"), {})
     assert capsys.readouterr().out.splitlines() == promised
+
+
+def test_the_study_is_one() -> None:
+    (text,) = re.findall(r"^```toml\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+    spec = parse(tomllib.loads(text), "README.md", text)
+    assert len(spec.cells) == 2 * 2 * 4
+    assert spec.seeds == 20
 
 
 def test_commands_are_those_of_continuous_integration() -> None:
