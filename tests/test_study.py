@@ -172,22 +172,32 @@ def test_ten_thousand_mutated_studies_never_fail_inside(data: st.DataObject) -> 
     mutate(data)
 
 
-@settings(max_examples=200)
-@given(st.data())
-def test_mutated_text_never_fails_inside(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
-    """Characters deleted, doubled and replaced, anywhere in the file."""
+def mutate_text(path: Path, data: st.DataObject) -> None:
+    """A file with characters deleted, doubled and replaced is read, or refused with an error of its own."""
     text = list(TEXT)
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(text) - 1))
-        text[at] = data.draw(
-            st.sampled_from(["", text[at] * 2, "[", "]", "=", '"', "\n", "9", "-", ".", "{"])
-        )
-    path = tmp_path_factory.mktemp("mutated") / "study.toml"
+        text[at] = data.draw(st.sampled_from(["", text[at] * 2, *'[]={}"', "\n", "9", "-", "."]))
     path.write_text("".join(text))
     with contextlib.suppress(StudyError):
         lbm.Study.from_toml(path)
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_mutated_files_never_fail_inside(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    mutate_text(tmp_path_factory.getbasetemp() / "mutated.toml", data)
+
+
+@pytest.mark.slow
+@settings(max_examples=10_000)
+@given(st.data())
+def test_ten_thousand_mutated_files_never_fail_inside(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    mutate_text(tmp_path_factory.getbasetemp() / "mutated.toml", data)
 
 
 # --- running --------------------------------------------------------------------------------------------
