@@ -5,6 +5,7 @@ A step is `act`, then `update` with its reward. A reward may come late or never:
 
 from __future__ import annotations
 
+import bisect
 import hashlib
 import io
 import json
@@ -175,7 +176,7 @@ class _Waiting:
     """Rewards that have not come yet, and the features that they belong to."""
 
     def __init__(self) -> None:
-        self._steps: set[int] = set()
+        self._steps: dict[int, None] = {}  # in the order of time
         # By the first step of a plan: the length of its block, m, its author, and its features.
         self._plans: dict[int, tuple[int, int, int, Array]] = {}
         # OM-Block: rewards by the first step of a block, until all have come.
@@ -185,32 +186,36 @@ class _Waiting:
         """A new plan begins at a step."""
         if policy.F is None:
             return
-        needed = {self._plan_of(step) for step in self._steps}
-        self._plans = {first: plan for first, plan in self._plans.items() if first in needed}
+        # Plans before that of the oldest step are not needed any more.
+        oldest = self._plan_of(next(iter(self._steps), start))
+        while self._plans and (first := next(iter(self._plans))) < oldest:
+            del self._plans[first]
         self._plans[start] = (len(policy.desk.block), policy.m, policy.author, policy.F.copy())
 
     def _plan_of(self, step: int) -> int:
-        return max((first for first in self._plans if first <= step), default=-1)
+        starts = list(self._plans)
+        at = bisect.bisect_right(starts, step)
+        return starts[at - 1] if at else -1
 
     def expect(self, step: int) -> None:
-        self._steps.add(step)
-        if len(self._steps) > PATIENCE:
-            self._steps.remove(min(self._steps))
-        if self._blocks and min(self._blocks) < step - 2 * PATIENCE:
-            del self._blocks[min(self._blocks)]
+        self._steps[step] = None
+        while (oldest := next(iter(self._steps))) <= step - PATIENCE:
+            del self._steps[oldest]
+        while self._blocks and (first := next(iter(self._blocks))) <= step - 2 * PATIENCE:
+            del self._blocks[first]
 
     def expects(self, step: int) -> bool:
         return step in self._steps
 
     def reward(self, step: int, y: float, policy: Policy) -> None:
         """The reward of an expected step: onto the desk, or into the estimator if its plan is over."""
-        self._steps.remove(step)
+        del self._steps[step]
         first = self._plan_of(step)
         if first < 0:
             return  # an agent that does not learn
         n, m, author, F = self._plans[first]
         position = (step - first) % n
-        current = first == max(self._plans)
+        current = first == next(reversed(self._plans))
         if not policy.joint:
             if current:
                 policy.desk.total[position] += y
@@ -243,7 +248,7 @@ class _Waiting:
         waiting = cls()
         for name, array in arrays.items():
             if name == "waiting.steps":
-                waiting._steps = set(array.tolist())
+                waiting._steps = dict.fromkeys(array.tolist())
             elif name.startswith("waiting.plan."):
                 first, n, m, author = map(int, name.split(".")[2:])
                 waiting._plans[first] = (n, m, author, array)
