@@ -141,6 +141,14 @@ class Policy(ABC):
         """What there is to tell of the episode, as arrays by name."""
         return {}
 
+    def recall(self) -> Array | None:
+        """The last actions, of a policy that needs them."""
+        return None
+
+    def remember(self, actions: Array) -> None:
+        """These, which another such policy recalled, were played before the first step."""
+        raise NotImplementedError
+
     def absorb(self, b: Array, y: float, author: int = 0) -> None:
         """A late reward of the feature b of one of the author's plans."""
         if self.estimator is not None:
@@ -305,6 +313,7 @@ class Epochs(Policy):
     def __init__(self, make: Callable[[int, int], Policy], first: int, step: int) -> None:
         self._make, self._first = make, first
         self.epoch, self._begin, self._before = 0, step, 0
+        self._told: list[dict[str, Any]] = []
         self._inner = make(0, step)
         self.rng = self._inner.rng
 
@@ -313,7 +322,11 @@ class Epochs(Policy):
 
     def _turn(self) -> None:
         if int(self.desk.at[STEP]) >= self._end():
+            history = self._inner.recall()
+            self._told.append(self._inner.details())
             self._enter(self.epoch + 1, self._end(), self.plans)
+            if history is not None:
+                self._inner.remember(history)
 
     def _enter(self, epoch: int, begin: int, before: int) -> None:
         """Begin an epoch at a step, after so many plans."""
@@ -370,7 +383,8 @@ class Epochs(Policy):
         return self._inner.state()
 
     def details(self) -> dict[str, Any]:
-        return self._inner.details()
+        parts = [part for part in (*self._told, self._inner.details()) if part and len(part["step"])]
+        return {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else ())}
 
     @property
     def author(self) -> int:  # type: ignore[override]

@@ -93,7 +93,7 @@ class Live:
         return self._policy.beta()
 
     def details(self) -> dict[str, Any]:
-        """What the agent has to tell of its choices, as arrays by name."""
+        """What the agent has to tell of its choices since it was started or loaded, as arrays by name."""
         return self._policy.details()
 
     def act(self) -> Array:
@@ -121,7 +121,7 @@ class Live:
         """The reward of a step: of the last one, or of an earlier `step` (0, 1, ...) that had none yet."""
         if self.t == 0:
             raise ValueError("update must come after act: there is no step to reward yet")
-        y = _validate.real("y", y)
+        y = _validate.real("y", y.item() if isinstance(y, np.ndarray) and y.ndim == 0 else y)
         step = self.t - 1 if step is None else _validate.integer("step", step, low=0, high=self.t - 1)
         if not self._waiting.expects(step):
             raise ValueError(
@@ -141,8 +141,8 @@ class Live:
             "actions": _print(self._env or self.actions),
             "generator": self._policy.rng.bit_generator.state,
             "policy": self._policy.place(),
-            "digest": _digest(arrays),
         }
+        header["digest"] = _digest(arrays, header)
         text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
         partial = target.with_name(target.name + ".part")
         with partial.open("wb") as file:
@@ -166,8 +166,8 @@ class Live:
             for name, array in policy.state().items():
                 _fill(name, array, arrays.pop(name))
             waiting = _Waiting.restored(arrays)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"path must be an undamaged state file, got one that lacks {error}") from None
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise ValueError(f"path must be an undamaged state file, got {str(path)!r}: {error!r}") from None
         self._policy, self._waiting = policy, waiting
         return self
 
@@ -264,8 +264,9 @@ def _print(value: Any) -> str:
     return hashlib.sha256(repr(value._key()).encode()).hexdigest()
 
 
-def _digest(arrays: dict[str, Array]) -> str:
-    total = hashlib.sha256()
+def _digest(arrays: dict[str, Array], header: dict[str, Any]) -> str:
+    rest = {name: value for name, value in header.items() if name != "digest"}
+    total = hashlib.sha256(json.dumps(rest, sort_keys=True).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         total.update(f"{name} {array.dtype.str} {array.shape}".encode())
@@ -288,7 +289,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
         raise ValueError(
             f"path must be a state file of version {VERSION}, got version {header.get('version')!r}"
         )
-    if header.get("digest") != _digest(arrays):
+    if header.get("digest") != _digest(arrays, header):
         raise ValueError(f"path must be an undamaged state file, got {str(path)!r}, whose digest differs")
     return header, arrays
 

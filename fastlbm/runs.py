@@ -92,7 +92,8 @@ def run(
     """
     points, T = _check(env, T, record, spacing)
     as_agent("agent", agent)
-    streams(seed)
+    if not isinstance(seed, np.random.Generator):  # which would move on
+        streams(seed)
     bar = _Bar(T if progress else 0, "steps")
     with bar:
         return _episode(env, agent, T, seed, points, keep_actions, bar.add, None)
@@ -235,13 +236,10 @@ def run_many(
     every = _seeds(seeds)
     work = [(name, seed) for name in agents for seed in every]
     stop = threading.Event()
-    own = executor is None or isinstance(executor, int)
+    own = executor is None or isinstance(executor, (int, np.integer))
     if own:
         count = os.cpu_count() or 1 if executor is None else _validate.integer("executor", executor, low=1)
         executor = ThreadPoolExecutor(count)
-        # Compilation takes a global lock: once before the threads start.
-        for agent in agents.values():
-            _episode(env, agent, 1, 0, np.ones(1, dtype=np.int64), False)
     elif not isinstance(executor, Executor):
         raise TypeError(f"executor must be a concurrent.futures.Executor, a number or None, got {executor!r}")
     done: dict[tuple[str, int], Run] = {}
@@ -249,6 +247,9 @@ def run_many(
     futures: dict[Future[Run], tuple[str, int]] = {}
     with bar:
         try:
+            # Compilation takes a global lock: once before the threads start.
+            for agent in agents.values() if own else ():
+                _episode(env, agent, 1, 0, np.ones(1, dtype=np.int64), False, None, stop)
             for name, seed in work:
                 extra = (bar.add, stop) if own else ()
                 future = executor.submit(_episode, env, agents[name], T, seed, points, keep_actions, *extra)

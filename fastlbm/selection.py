@@ -24,7 +24,7 @@ from .actions import ActionSet
 from .agents import O3M, _Learning
 from .kernels.estimator import LOG_DET, SAMPLES, Estimator
 from .kernels.evidence import Jury, hear, imagine, listen
-from .kernels.world import PLANS, STEP, Desk, make_world
+from .kernels.world import PLANS, PLAYED, POSITION, REPEATS, STEP, Desk, make_world
 from .model import LBM
 
 Pair = tuple[int, float]
@@ -104,6 +104,8 @@ class _Combined(_Meta):
         N = len(members)
         self.constants = constants
         self.plays, self.rewards, self.excess = np.zeros(N), np.zeros(N), np.zeros(N)
+        # Blocks without a reward so far; number and sum of rewards that came after their blocks.
+        self.waiting, self.late = np.zeros(N), np.zeros((2, N))
         self.active = np.ones(N)
 
     @property
@@ -123,13 +125,20 @@ class _Combined(_Meta):
 
     def absorb(self, b: Array, y: float, author: int = 0) -> None:
         self.members[author].absorb(b, y)
+        # As many late rewards as a block has count as one block.
+        self.late[:, author] += (1.0, y)
+        if self.late[0, author] >= self.constants.L[author]:
+            self._count(author, self.late[1, author] / self.late[0, author])
+            self.late[:, author] = 0.0
+            self.waiting[author] = max(self.waiting[author] - 1.0, 0.0)
 
     def index(self) -> Array:
         """The index of each candidate; infinite before its first play, minus infinity once discarded."""
         c, n = self.constants, np.maximum(self.plays, 1.0)
         optimism = np.minimum(c.reward_range, c.C * n ** (c.alpha - 1.0) + 4.0 * c.width / np.sqrt(n))
         index = self.rewards / n + optimism - c.R / c.T_bc
-        return np.where(self.active > 0.0, np.where(self.plays > 0.0, index, np.inf), -np.inf)
+        fresh = self.plays + self.waiting == 0.0
+        return np.where(self.active > 0.0, np.where(fresh, np.inf, index), -np.inf)
 
     def think(self) -> None:
         self._account()
@@ -141,11 +150,16 @@ class _Combined(_Meta):
     def _account(self) -> None:
         """The average reward of the last L steps of the block, putative regret, discards."""
         i, desk, m = self.author, self.desk, self.m
-        if desk.at[PLANS] == 0 or not desk.seen[m:].any():
+        if desk.at[PLANS] == 0:
             return
-        reward = float(desk.total[m:].sum() / desk.seen[m:].sum())
-        if self.plays[i] > 0.0:
-            self.excess[i] += self.rewards[i] / self.plays[i] - reward
+        if desk.seen[m:].any():
+            self._count(i, float(desk.total[m:].sum() / desk.seen[m:].sum()))
+        else:
+            self.waiting[i] += 1.0
+
+    def _count(self, i: int, reward: float) -> None:
+        """A block of candidate i had this average reward."""
+        self.excess[i] += self.rewards[i] / max(self.plays[i], 1.0) - reward  # 0/0 = 0
         self.rewards[i] += reward
         self.plays[i] += 1.0
         c, n = self.constants, self.plays[i]
@@ -154,8 +168,8 @@ class _Combined(_Meta):
             self.active[i] = 0.0
 
     def state(self) -> dict[str, Array]:
-        own = {"plays": self.plays, "rewards": self.rewards, "excess": self.excess, "active": self.active}
-        return super().state() | own
+        names = ("plays", "rewards", "excess", "active", "waiting", "late")
+        return super().state() | {name: getattr(self, name) for name in names}
 
 
 class _Selecting(_Meta):
@@ -211,9 +225,21 @@ class _Selecting(_Meta):
         )
         return result
 
+    def recall(self) -> Array | None:
+        desk = self.desk
+        at = int(desk.at[POSITION]) if desk.at[PLAYED] < desk.at[REPEATS] else len(desk.block)
+        rows = np.concatenate((self.recent, desk.block[: at if desk.at[PLANS] > 0 else 0]))
+        return rows[len(rows) - len(self.recent) :]
+
+    def remember(self, actions: Array) -> None:
+        self.recent[:] = actions
+
     def log_posterior(self) -> Array:
-        """With the same prior probability for every candidate."""
+        """With the same prior probability for every candidate; none for one whose regression overflowed."""
         evidence = self.log_evidence()
+        evidence[~np.isfinite(evidence)] = -np.inf
+        if not np.isfinite(evidence).any():
+            raise ValueError("candidates must have features that a regression can hold, got none: rescale A0")
         posterior: Array = evidence - logsumexp(evidence)
         return posterior
 
@@ -221,8 +247,7 @@ class _Selecting(_Meta):
         desk = self.desk
         if desk.at[PLANS] > 0:
             listen(self.jury, self.F, desk)
-            rows = np.concatenate((self.recent, desk.block))
-            self.recent[:] = rows[len(rows) - len(self.recent) :]
+            self.remember(self.recall())  # type: ignore[arg-type]
         posterior = self.log_posterior()
         if self.agent.draw:
             chosen = int(np.argmax(posterior + self.rng.gumbel(size=len(posterior))))
@@ -267,7 +292,9 @@ class _Choosing(_Learning):
         if A0 is not None:
             d = len(_validate.array("A0", A0, (None, None)))
             A0 = _validate.symmetric("A0", _validate.array("A0", A0, (d, d)))
-        if L is not None and not isinstance(L, int):
+        if L is not None and np.ndim(L) == 0:
+            L = _validate.integer("L", L, low=1)
+        elif L is not None:
             L = tuple(_validate.integer("L", length, low=1) for length in np.ravel(np.asarray(L)))
             if len(L) != len(pairs):
                 raise ValueError(f"L must hold one length for each of the {len(pairs)} candidates, got {L}")
@@ -334,8 +361,9 @@ class BanditCombiner(_Choosing):
     constants of the theory, see `theory.combiner_constants`; 1 is the paper. With the paper's constants
     the index is driven by R_j/T_bc, not by rewards, wherever candidates differ in m.
 
-    `L` is one length for all, one each, or from the theory. After a run `run.details` says which candidate
-    played at which step, with all indices and who was still active.
+    `L` is one length for all, one each, or from the theory; a candidate with gamma = 0 plays blocks of L, not
+    m+L. Live, a block whose rewards all come late counts when as many have come. After a run `run.details`
+    says which candidate played at which step, with all indices and who was still active.
 
     >>> import fastlbm as lbm
     >>> env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)

@@ -174,7 +174,7 @@ def _compute(spec: Spec, store: Store, work: _Work, executor: Executor | int | N
     """Everything that is missing, each piece written as soon as it is finished."""
     import pandas as pd
 
-    own = executor is None or isinstance(executor, int)
+    own = executor is None or isinstance(executor, (int, np.integer))
     stop = threading.Event()
     if own:
         count = os.cpu_count() or 1 if executor is None else _validate.integer("executor", executor, low=1)

@@ -29,6 +29,8 @@ Where the paper disagrees with itself, or leaves something open, and what is use
 |                      | a width, yet also with rho^2                    | rho >= 1                          |
 | ... horizon          | T and T_bc mixed; T_bc = T/(m+L) of the true m, | T_bc = ceil(T/min_j (m_j+L_j))    |
 |                      | which is unknown                                | throughout                        |
+| ... first play       | 0/0 = 0, so that Delta begins with minus that  | as printed                        |
+|                      | reward                                          |                                   |
 | ... candidate m = 0  | C_j = 0                                         | Theorem 1 with m = 0              |
 | ... mean reward      | over L in the algorithm, over m+L in the        | over L                            |
 |                      | analysis                                        |                                   |

@@ -130,6 +130,13 @@ def test_a_seed_is_an_integer_a_sequence_or_a_generator() -> None:
     assert final(None) != final(None)
     generator = np.random.default_rng(3)
     assert final(generator) != final(generator)  # it moves on
+    still = lbm.LBM(THETA, m=2, gamma=-3.0, sigma=0.0)
+    live, past = agent.start(still.actions, seed=np.random.default_rng(5)), []
+    run = lbm.run(still, agent, T=20, seed=np.random.default_rng(5), keep_actions=True)
+    for t in range(20):
+        past.append(live.act())
+        live.update(np.asarray(still.expected_rewards(past)[-1]))
+        np.testing.assert_array_equal(past[t], run.actions[t])
     with pytest.raises((TypeError, ValueError), match="seed must be"):
         final("three")
 
@@ -222,6 +229,17 @@ def test_interrupted_runs_keep_what_is_finished(monkeypatch: pytest.MonkeyPatch)
     assert not results.complete
     assert len(results.runs) == 2
     assert len(results.frame) == 20
+
+
+def test_ctrl_c_while_compiling_ends_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs, "_episode", interrupted)
+    with pytest.warns(RuntimeWarning, match="interrupted with 0 of 3"):
+        results = lbm.run_many(ROTTING, {"a": lbm.OracleGreedy()}, T=10, seeds=3)
+    assert not results.complete
+    assert results.frame.empty
 
 
 def test_progress_is_shown_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

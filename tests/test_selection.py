@@ -159,7 +159,7 @@ def test_the_combiner_is_algorithm_2(scale: float) -> None:
         if len(block) < m + L[i]:
             break
         mean = block[m:].mean()
-        excess[i] += (S[i] / plays[i] - mean) if plays[i] else 0.0
+        excess[i] += (S[i] / plays[i] if plays[i] else 0.0) - mean  # 0/0 = 0
         S[i] += mean
         plays[i] += 1
         if excess[i] >= c.C[i] * plays[i] ** (2 / 3) + 12 * c.width[i] * math.sqrt(plays[i]):
@@ -282,6 +282,40 @@ def test_late_and_missing_rewards_reach_the_candidates() -> None:
     assert sum(counts) == int(sum(counts))
 
 
+def test_the_combiner_moves_on_when_rewards_come_after_their_block() -> None:
+    env = lbm.LBM([0.5, 0.7], m=1, gamma=-1.5, sigma=0.0)
+    live = lbm.BanditCombiner([(0, 0.0), (1, -1.5), (2, -1.5)], 600, L=4, scale=0.001).start(lbm.Ball(2))
+    past: list[np.ndarray] = []
+    for t in range(300):
+        past.append(live.act())
+        if t >= 8:
+            live.update(env.expected_rewards(past[max(0, t - 11) : t - 7])[-1], step=t - 8)
+    counts = np.bincount(live.details()["candidate"], minlength=3)
+    assert (counts > 0).all()
+    assert live._policy.plays.sum() == pytest.approx(len(live.details()["candidate"]), abs=5)
+
+
+def test_a_restart_knows_what_was_played_before_it() -> None:
+    pairs = [(2, -1.0), (3, -2.0), (0, 0.0)]
+    env = lbm.LBM(THETA, m=2, gamma=-1.0, sigma=0.0)
+    agent = lbm.Doubling(lbm.EvidenceSelector(pairs, 16, L=4))
+    live, actions = play_live(agent, env, 42)
+    while live._policy.desk.at[0] != 1:  # to the first step of a block
+        actions = np.concatenate((actions, live.act()[None]))
+        live.update(env.expected_rewards(actions)[-1])
+    start = int(live.details()["step"][-1])
+    B, y = features_of_all(actions, pairs), env.expected_rewards(actions)
+    for j in range(len(pairs)):
+        b = B[16:start, j]  # the second epoch
+        V = np.eye(3) + b.T @ b
+        inner = live._policy._inner.jury
+        np.testing.assert_allclose(inner.V_inv[j], np.linalg.inv(V), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            inner.theta[j], np.linalg.solve(V, b.T @ y[16:start]), rtol=1e-8, atol=1e-10
+        )
+    assert live.details()["step"][0] == 0  # all epochs are told
+
+
 def test_drawing_from_the_posterior_explores_and_is_deterministic() -> None:
     pairs = [(0, -1.0), (1, -1.0), (2, -1.0)]
     env = lbm.LBM(THETA, m=1, gamma=-1.0, sigma=0.5)
@@ -323,7 +357,7 @@ def test_many_candidates_of_one_model_share_its_probability() -> None:
         ([(1, -1.0)], {"A0": np.diag([1.0, 0.0])}, r"\(1, -1.0\): gamma must be >= 0 when A0 is singular"),
         ([1, 2], {}, "candidates must be pairs"),
         ([(1, -1.0), (2, -1.0)], {"L": [3]}, "L must hold one length for each of the 2 candidates"),
-        ([(1, -1.0)], {"L": 0}, r"\(1, -1.0\): L must be"),
+        ([(1, -1.0)], {"L": 0}, "L must be"),
         ([(1, -1.0)], {"lam": -1.0}, "lam must be"),
         ([(1, -1.0)], {"horizon": 0}, "horizon must be"),
     ],
@@ -340,6 +374,7 @@ def test_other_bad_input_is_refused() -> None:
     for scale in (0.0, -1.0, math.nan):
         with pytest.raises(ValueError, match="scale must be"):
             lbm.BanditCombiner([(1, -1.0)], 100, scale=scale)
+    assert lbm.EvidenceSelector([(1, -1.0)], 100, L=np.int64(4)).L == 4
     with pytest.raises(ValueError, match="sigma must be"):
         lbm.EvidenceSelector([(1, -1.0)], 100, sigma=0.0)
     with pytest.raises(ValueError, match=r"\(40, -1.0\): horizon must hold a block"):
