@@ -14,8 +14,8 @@ from numba.extending import intrinsic
 
 CACHE = os.environ.get("FASTLBM_CACHE", "1") != "0"
 
-#: No fast-math: Numba optimises a function anew in each of its callers and binds calls to whichever copy was
-#: loaded first. Only plain IEEE arithmetic has the same bits in all of them.
+#: No fast-math: Numba optimises a function anew in each of its callers, and which copy runs depends on what
+#: was compiled or loaded before. Only plain IEEE arithmetic has the same bits in all of them.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 #: A kernel: compiled at its first call, kept on disk, free of the GIL, x/0 as in NumPy.
