@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ._jit import kernel
 from ._types import Matrix, Rows, Vector
 from .memory import GRAM_FROM
+from .powers import shifted_first_difference
 from .spectra import LAPACK_FROM
 
 Integers = NDArray[np.int64]
@@ -138,15 +139,6 @@ def eigen(A: Matrix, Q: Matrix) -> None:
 
 
 @kernel
-def _difference(c: float, g: float, gamma: float) -> float:
-    """((c + g)^gamma - c^gamma) / g for c > 0, g >= 0."""
-    gap = g / c
-    if gap < 1e-300:
-        return gamma * c ** (gamma - 1.0)
-    return c ** (gamma - 1.0) * math.expm1(gamma * math.log1p(gap)) / gap
-
-
-@kernel
 def decompose(c: float, X: Matrix, recent: Rows, A: Matrix, Q: Matrix) -> None:
     """The spectrum of a window: of R R^T for c > 0, R = recent (m, d), else of X + R^T R; on A's diagonal."""
     m, d = recent.shape
@@ -182,7 +174,7 @@ def multiply(c: float, gamma: float, recent: Rows, A: Matrix, Q: Matrix, v: Vect
                 for i in range(d):
                     share += recent[s, i] * v[i]
                 along += Q[s, r] * share
-            along *= _difference(c, A[r, r], gamma)
+            along *= shifted_first_difference(c, A[r, r], gamma)
             for s in range(m):
                 share = Q[s, r] * along
                 for i in range(d):
