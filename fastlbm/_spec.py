@@ -1,8 +1,9 @@
 """Study files: own their grammar and the words about what is wrong in them; may touch models and agents.
 
 A study is environments x agents x horizons x seeds. The file is TOML; every table of an environment or agent
-holds the arguments of its class, and a `grid` table in it holds lists to be combined. What a value may be
-is decided by the classes themselves; here their errors get the file, the line and the key.
+holds the arguments of its class; a `grid` table in it holds lists to be combined, a `zip` table lists to be
+taken together. An agent may have horizons of its own, as `T`. What a value may be is decided by the classes
+themselves; here their errors get the file, the line and the key.
 """
 
 from __future__ import annotations
@@ -143,30 +144,41 @@ def _study(document: dict[str, Any]) -> Spec:
         for key, default, low in (("seed", 0, 0), ("seeds", 20, 1), ("record", 200, 1))
     }
     spacing = _checked(("spacing",), _validate.choice, "spacing", document.get("spacing", "linear"), SPACINGS)
-    horizons = document.get("T")
-    if horizons is None:
-        raise _Wrong((), "must have T, a number of steps or a list of them")
-    horizons = horizons if isinstance(horizons, list) else [horizons]
-    horizons = [_integer(("T",), T, 1) for T in horizons]
-    if not horizons or len(set(horizons)) < len(horizons):
-        raise _Wrong(("T",), f"must be distinct numbers of steps, at least one, got {horizons}")
+    shared = _horizons(("T",), document["T"]) if "T" in document else []
     envs = [
         (label, _environment(("env", key), arguments)) for key, label, arguments in _variants("env", document)
     ]
-    makers = list(_variants("agent", document))
-    if len(envs) * len(makers) * len(horizons) > MOST_CELLS:
+    makers, seen = [], set()
+    for key, label, arguments in _variants("agent", document):
+        own = arguments.pop("T", None)
+        horizons = shared if own is None else _horizons(("agent", key, "T"), own)
+        if not horizons:
+            raise _Wrong((), "must have T, a number of steps or a list of them, here or in every agent")
+        for T in horizons:
+            if (T, label) in seen:
+                raise _Wrong(("agent", key), f"must not be there twice, got {label} with T={T} again")
+            seen.add((T, label))
+            makers.append((T, key, label, arguments))
+    if len(envs) * len(makers) > MOST_CELLS:
         raise _Wrong((), f"must have at most {MOST_CELLS} combinations of environments, agents and horizons")
+    makers.sort(key=lambda maker: maker[0])
     cells = []
     for env_name, env in envs:
-        for T in horizons:
+        for T, key, label, arguments in makers:
             _checked(("T",), env.actions.require, T)
-            for key, label, arguments in makers:
-                agent = _agent(("agent", key), arguments, env, T)
-                rng = np.random.default_rng(0)
-                _checked(("agent", key), agent._policy, env.actions, env, rng, 0)
-                cells.append(Cell(env_name, env, label, agent, T))
-    clean = json.loads(json.dumps({**document, **numbers, "name": name, "spacing": spacing, "T": horizons}))
+            agent = _agent(("agent", key), arguments, env, T)
+            rng = np.random.default_rng(0)
+            _checked(("agent", key), agent._policy, env.actions, env, rng, 0)
+            cells.append(Cell(env_name, env, label, agent, T))
+    clean = json.loads(json.dumps({**document, **numbers, "name": name, "spacing": spacing, "T": shared}))
     return Spec(name, numbers["seed"], numbers["seeds"], numbers["record"], spacing, tuple(cells), clean)
+
+
+def _horizons(path: tuple[str, ...], value: Any) -> list[int]:
+    horizons = [_integer(path, T, 1) for T in (value if isinstance(value, list) else [value])]
+    if not horizons or len(set(horizons)) < len(horizons):
+        raise _Wrong(path, f"must be distinct numbers of steps, at least one, got {horizons}")
+    return horizons
 
 
 def _known(path: tuple[str, ...], table: dict[str, Any], allowed: Any) -> None:
@@ -190,7 +202,7 @@ def _checked(path: tuple[str, ...], call: Any, *arguments: Any) -> Any:
 
 
 def _variants(kind: str, document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """(key, label, arguments) of every environment or agent, grids multiplied out."""
+    """(key, label, arguments) of every environment or agent, grids multiplied out, zips taken in step."""
     tables = document.get(kind)
     if not isinstance(tables, dict) or not tables:
         raise _Wrong((kind,), f"must be one or more tables, [{kind}.NAME]")
@@ -198,24 +210,30 @@ def _variants(kind: str, document: dict[str, Any]) -> Iterator[tuple[str, str, d
         path = (kind, key)
         if not isinstance(table, dict):
             raise _Wrong(path, f"must be a table of arguments, got {table!r}")
-        grid = table.get("grid", {})
-        fixed = {name: value for name, value in table.items() if name != "grid"}
-        if not isinstance(grid, dict) or not all(isinstance(v, list) and v for v in grid.values()):
-            raise _Wrong((*path, "grid"), "must be a table of lists that are not empty")
-        for name in grid:
-            if name in fixed:
-                raise _Wrong(
-                    (*path, "grid", name), f"is given outside of the grid as well, as {fixed[name]!r}"
-                )
-        size = 1
+        lists = {name: table.get(name, {}) for name in ("grid", "zip")}
+        fixed = {name: value for name, value in table.items() if name not in lists}
+        for kind_of, chosen in lists.items():
+            if not isinstance(chosen, dict) or not all(isinstance(v, list) and v for v in chosen.values()):
+                raise _Wrong((*path, kind_of), "must be a table of lists that are not empty")
+            for name in chosen:
+                if name in fixed:
+                    raise _Wrong((*path, kind_of, name), f"is given outside as well, as {fixed[name]!r}")
+        grid, together = lists.values()
+        if both := sorted(grid.keys() & together.keys()):
+            raise _Wrong((*path, "zip", both[0]), "is in the grid as well")
+        if len(lengths := {len(values) for values in together.values()}) > 1:
+            raise _Wrong((*path, "zip"), f"must hold lists of one length, got lengths {sorted(lengths)}")
+        size = max(lengths, default=1)
         for values in grid.values():
             size *= len(values)
         if size > MOST_CELLS:
             raise _Wrong((*path, "grid"), f"must have at most {MOST_CELLS} combinations, got {size}")
-        for values in itertools.product(*grid.values()):
-            chosen = dict(zip(grid, values, strict=True))
-            label = key + (f"({', '.join(f'{n}={v}' for n, v in chosen.items())})" if chosen else "")
-            yield key, label, fixed | chosen
+        steps = list(zip(*together.values(), strict=True)) or [()]
+        for *values, step in itertools.product(*grid.values(), steps):
+            chosen = dict(zip(grid, values, strict=True)) | dict(zip(together, step, strict=True))
+            told = grid if "T" in together else chosen  # what goes with a horizon is told by the horizon
+            words = [f"{name}={value}" for name, value in chosen.items() if name in told and name != "T"]
+            yield key, key + (f"({', '.join(words)})" if words else ""), fixed | chosen
 
 
 def _environment(path: tuple[str, ...], table: dict[str, Any]) -> LBM:

@@ -166,11 +166,11 @@ def _curves(
         if kind == "regret":
             values = results.comparator(env, t, comparator)[:, None] - values
         (line,) = panel.plot(t, values.mean(axis=1), linewidth=1.2, label=agent)
-        low, high = _band(values, band, confidence)
+        low, high = band_of(values, band, confidence)
         panel.fill_between(t, low, high, color=line.get_color(), alpha=0.25, linewidth=0)
 
 
-def _band(values: Array, band: str, confidence: float) -> tuple[Array, Array]:
+def band_of(values: Array, band: str, confidence: float) -> tuple[Array, Array]:
     """The edges of the band around the mean of values (points, seeds)."""
     tails = [50.0 * (1.0 - confidence), 50.0 * (1.0 + confidence)]
     if band == "none" or values.shape[1] < 2:
@@ -192,19 +192,21 @@ def _band(values: Array, band: str, confidence: float) -> tuple[Array, Array]:
 def _loglog(panel: Axes, results: StudyResults, env: str, rows: pd.DataFrame, comparator: str) -> None:
     from .results import bound_of
 
-    horizons = np.sort(rows["T"].unique())
-    best = results.comparator(env, horizons, comparator)
+    every = np.sort(rows["T"].unique())
+    best = dict(zip(every.tolist(), results.comparator(env, every, comparator), strict=True))
     for agent in rows["agent"].unique():
         last = rows[(rows["agent"] == agent) & (rows["t"] == rows["T"])]
-        regret = best - last.groupby("T")["reward"].mean().loc[horizons].to_numpy()
+        means = last.groupby("T")["reward"].mean()
+        horizons = means.index.to_numpy()
+        regret = np.array([best[T] for T in horizons]) - means.to_numpy()
         positive = regret > 0.0
         label = agent
         if positive.sum() >= 2:
             slope = np.polyfit(np.log(horizons[positive]), np.log(regret[positive]), 1)[0]
             label += f", exponent {slope:.2f}"
         panel.loglog(horizons[positive], regret[positive], "o-", markersize=3, linewidth=1.0, label=label)
-    bound = bound_of(results.envs[env], horizons)
-    panel.loglog(horizons, bound, "--", color="0.4", linewidth=1.0, label="Theorem 1")
+    bound = bound_of(results.envs[env], every)
+    panel.loglog(every, bound, "--", color="0.4", linewidth=1.0, label="Theorem 1")
 
 
 def _short(number: float, digits: int = 2) -> str:

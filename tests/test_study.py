@@ -83,6 +83,25 @@ def test_a_file_is_multiplied_out(file: Path) -> None:
     assert len({study.spec.key(c) for c in cells}) == len(cells)
 
 
+def test_an_agent_may_have_horizons_of_its_own_taken_together_with_arguments(file: Path) -> None:
+    own = '[agent.O3M]\ntype = "O3M"\nm = "env"\ngamma = "env"\n[agent.O3M.zip]\nL = [2, 4]\nT = [30, 90]\n'
+    file.write_text(TEXT + own)
+    cells = [c for c in lbm.Study.from_toml(file).spec.cells if c.env_name == "rotting"]
+    mine = [(c.agent_name, c.T, c.agent) for c in cells if "O3M" in c.agent_name]
+    assert mine == [
+        ("O3M", 30, lbm.O3M(1, -2.0, 30, L=2)),
+        ("O3M", 90, lbm.O3M(1, -2.0, 90, L=4)),
+    ]
+    assert [c.T for c in cells] == sorted(c.T for c in cells)
+    document = {
+        "seeds": 2,
+        "env": {"e": {"theta": [0.6, 0.8], "m": 1, "gamma": -2.0}},
+        "agent": {"greedy": {"type": "OracleGreedy", "T": [5, 7]}},
+    }
+    frame = lbm.Study.from_dict(document).run(file.parent / "own", progress=False).frame
+    assert sorted(set(zip(frame["T"], frame["seed"], strict=True))) == [(5, 0), (5, 1), (7, 0), (7, 1)]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -109,6 +128,23 @@ def test_a_file_is_multiplied_out(file: Path) -> None:
             ":29: agent.oful.switch: switch must be|agent.oful.*switch",
         ),
         ("[env.rotting]", "[env.rotting", "not a TOML file"),
+        (
+            "switch = [0.0, 1.0]",
+            "switch = [0.0, 0.0]",
+            "agent.oful: must not be there twice, got oful.switch=0.0. with",
+        ),
+        ("[agent.oful.grid]", "[agent.oful.zip]\nswitch = 1.0\n[agent.oful.x]", "agent.oful.zip: must be a table"),
+        (
+            "switch = [0.0, 1.0]",
+            "switch = [0.0]\n[agent.oful.zip]\nlam = [1.0]\nT = [9, 10]",
+            "agent.oful.zip: must hold lists of one length, got lengths .1, 2.",
+        ),
+        (
+            "switch = [0.0, 1.0]",
+            "switch = [0.0]\n[agent.oful.zip]\nswitch = [1.0]",
+            "agent.oful.zip.switch: is in the grid",
+        ),
+        ("switch = [0.0, 1.0]", "T = [0]", "agent.oful.T: T must be an integer"),
     ],
 )
 def test_errors_name_the_line_the_key_and_what_is_allowed(file: Path, old: str, new: str, words: str) -> None:
