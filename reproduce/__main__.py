@@ -1,36 +1,69 @@
-"""`python -m reproduce [FIGURE ...] [--out DIR]`: draw the paper's figures, all of them by default."""
+"""`python -m reproduce [NAME ...]`: the paper's figures and claims, all of them by default."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
-from . import fig1_right
+from .claims import COLUMNS, Claim, rows
+from .page import Page, markdown
 
-#: Each entry writes its files into a directory and returns their paths.
-FIGURES: dict[str, Callable[[Path], list[Path]]] = {"fig1-right": fig1_right.write}
+PAPER = ("fig1-left", "fig1-right", "fig2")
+BEYOND = ("regret", "approximation", "greedy", "knowledge", "arms")
+GROUPS = {"beyond": BEYOND, "claims": (*PAPER, *BEYOND)}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the files of the chosen figures and print where they are; the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m reproduce", description="Draw the paper's figures.")
-    names = ", ".join(FIGURES)
-    parser.add_argument("figures", nargs="*", metavar="FIGURE", help=f"any of {names}; all by default")
-    parser.add_argument("--out", type=Path, default=Path("results"), help="directory, default %(default)s")
+    """Run the chosen experiments, say where their files are; 1 if a number left its interval."""
+    parser = argparse.ArgumentParser(prog="python -m reproduce", description="The paper's figures and claims.")
+    known = ", ".join((*PAPER, *BEYOND, *GROUPS))
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME",
+        help=f"any of {known}; beyond is {', '.join(BEYOND)}; claims, the default, is everything",
+    )  # fmt: skip
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder, default %(default)s")
+    parser.add_argument("--runs", type=int, metavar="N", help="runs of each setting instead of the usual number")
+    parser.add_argument("--quick", action="store_true", help="fewer runs and shorter horizons, to see that all works")
     options = parser.parse_args(argv)
-    unknown = [name for name in options.figures if name not in FIGURES]
-    if unknown:
-        parser.error(f"FIGURE must be one of {names}, got {unknown[0]}")
+    chosen: list[str] = []
+    for name in options.names or ["claims"]:
+        if name not in (*PAPER, *BEYOND, *GROUPS):
+            parser.error(f"NAME must be one of {known}, got {name}")
+        chosen += GROUPS.get(name, (name,))
+    if options.runs is not None and options.runs < 2:
+        parser.error(f"--runs must be at least 2, got {options.runs}")
     try:
-        options.out.mkdir(parents=True, exist_ok=True)
+        pages = [Page(name, options.out, options.runs, options.quick) for name in dict.fromkeys(chosen)]
     except OSError as error:
-        parser.error(f"--out must be a directory that can be written to: {error}")
-    for name in dict.fromkeys(options.figures or FIGURES):
-        for path in FIGURES[name](options.out):
-            print(path)
-    return 0
+        parser.error(f"--out must be a folder that can be written to: {error}")
+    claims: list[Claim] = []
+    for page in pages:
+        begin = time.perf_counter()
+        importlib.import_module(f".{page.name.replace('-', '_')}", __package__).make(page)
+        print(f"{page.name}: {time.perf_counter() - begin:.1f} s")
+        for path in page.written:
+            print(f"  {path}")
+        claims += page.claims
+    if not options.names or "claims" in options.names:
+        page = Page("claims", options.out)
+        page.numbers(COLUMNS, rows(claims))
+        page.text("Statements of the paper, checked:", markdown(COLUMNS, rows(claims)))
+        print("claims:", *(f"  {path}" for path in page.written), sep="\n")
+    return report(claims)
+
+
+def report(claims: Sequence[Claim]) -> int:
+    """Print the verdicts; 1 if a number is where it must not be."""
+    for claim in claims:
+        print(f"{claim.verdict:>19}  {claim.name}: {claim.measured} {claim.number}")
+    failed = [claim.failed for claim in claims if claim.failed]
+    for words in failed:
+        print(f"FAILED {words}", file=sys.stderr)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

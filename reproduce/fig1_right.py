@@ -1,126 +1,129 @@
-"""Figure 1, right pane: rising with a non-isotropic A0, where oracle greedy is far from optimal.
+"""Section 5, "Rising with non-isotropic initialization": Figure 1, right pane.
 
-d = 2, m = 2, gamma = 1, A0 = diag(1, 0), theta = (sqrt(eps), sqrt(1 - eps)). Only the policies that need
-no learning are drawn: oracle greedy, e_1 forever, and the paper's pi_2, which is e_2 forever.
+d = 2, m = 2, gamma = 1, A0 = diag(1, 0), theta = (sqrt(eps), sqrt(1 - eps)), eps = 0.01, T = 1200. Oracle greedy
+plays e_1 for ever; pi_2, which plays e_2 for ever, earns far more. The paper says sigma = 0.1, its code has 0.3.
 """
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from tqdm import tqdm
 
 import fastlbm as lbm
+from fastlbm.results import StudyResults
 
-Array = NDArray[np.float64]
+from . import look
+from .claims import Claim, exact, mean, ratio
+from .page import Page, markdown
 
-T = 1200
-M = 2
-EPSILON = 0.01
-GREEDY, E1, PI2 = "oracle greedy", "always e_1", "pi_2 (always e_2)"
-
-#: Reward of a step of each policy once the memory is full, by the paper; oracle greedy is said to play e_1.
-FULL_MEMORY = {
-    GREEDY: (1 + M) * math.sqrt(EPSILON),
-    E1: (1 + M) * math.sqrt(EPSILON),
-    PI2: M * math.sqrt(1.0 - EPSILON),
-}
+WHERE = "Section 5, rising"
+M, EPSILON = 2, 0.01
+#: What the published code collects at sigma = 0.3; its OFUL never updates.
+AUTHORS = {"O3M": "about 980", "OFUL": "about 1,950", "oracle greedy": "343 to 369", "pi_2": "2,380"}
 
 
-def environment() -> lbm.LBM:
-    """The instance of Section 5, "Rising with non-isotropic initialization"."""
-    theta = [math.sqrt(EPSILON), math.sqrt(1.0 - EPSILON)]
-    return lbm.LBM(theta, m=M, gamma=1.0, A0=np.diag([1.0, 0.0]))
+def closed_forms(T: float) -> dict[str, float]:
+    """The paper's totals, and ours: the first m steps do not find a full memory yet."""
+    return {"oracle greedy": T * (1 + M) * math.sqrt(EPSILON), "pi_2": T * M * math.sqrt(1.0 - EPSILON)}
 
 
-def greedy_actions(env: lbm.LBM, horizon: int) -> Array:
-    """Actions (horizon, d) of oracle greedy on the ball: `a_t = A_{t-1} theta / ||A_{t-1} theta||`."""
-    actions = np.zeros((horizon, env.d))
-    for t in tqdm(range(horizon), desc=GREEDY, unit="step"):
-        direction = env.memory_matrix(actions[max(t - M, 0) : t]) @ env.theta
-        actions[t] = direction / np.linalg.norm(direction)
-    return actions
+def make(page: Page) -> None:
+    """Run the study, draw the pane, write the table, check what the section says."""
+    document = page.document()
+    document["seeds"] = page.runs(document["seeds"])
+    T = document["T"]
+    results = page.study(document)
+    lines, totals = [], {}
+    with look.style():
+        figure, axes = look.panels(2, height=2.6, sharey=True)
+        for panel, (env, frame) in zip(axes, results.frame.groupby("env", sort=False), strict=True):
+            sigma = results.envs[env].sigma
+            ends = {}
+            for agent, rows in frame.groupby("agent", sort=False):
+                line = look.curve(rows)
+                look.draw(panel, agent, line)
+                ends[agent] = line.mean[-1]
+                totals[sigma, agent] = np.asarray(rows[rows["t"] == T]["reward"])
+                lines += [(f"{sigma:g}", agent, *point, line.runs) for point in zip(*line[:4], strict=True)]
+            t = np.array([0.0, T])
+            for name, slope in closed_forms(1.0).items():
+                words = "closed forms of the paper" if name == "pi_2" else None
+                panel.plot(t, slope * t, color="black", linewidth=0.6, linestyle=(0, (1, 2)), label=words)
+            panel.set(xlim=(0, T), ylim=(0, 2500))
+            look.label_ends(panel, ends)
+            look.finish(panel, rf"$\sigma = {sigma:g}$", "step $t$", "")
+        axes[0].set_ylabel("cumulative expected reward")
+        axes[0].legend(*([part[-1:] for part in axes[0].get_legend_handles_labels()]), loc="upper left")
+        figure.supxlabel(look.BAND, fontsize=look.SMALL)
+    page.figure(figure)
+    page.numbers(("sigma", "agent", "t", "mean", "low", "high", "runs"), lines)
+    rows = []
+    for sigma, agent in totals:
+        ours, closed = totals[sigma, agent], closed_forms(T).get(agent)
+        difference = "" if closed is None else f"{ours.mean() - closed:.3f}"
+        said = AUTHORS[agent] if sigma == 0.3 else ""
+        shown = mean(ours).text(1) if np.ptp(ours) else f"{ours[0]:.3f}"
+        rows.append((f"{sigma:g}", agent, shown, f"{closed:.3f}" if closed else "", difference, said))
+    columns = ("sigma", "agent", f"mean of {document['seeds']} runs (95% interval)", "closed form", "difference")
+    page.text(
+        f"Total expected reward, T = {T}, epsilon = {EPSILON:g}, m = {M}, L = 10, delta = 0.01.",
+        markdown((*columns, "published code"), rows),
+    )
+    page.claims += _claims(results, totals, T)
 
 
-def rewards() -> tuple[dict[str, Array], float]:
-    """Cumulative expected reward (T,) of each policy; how far greedy ever is from e_1."""
-    env = environment()
-    e_1, e_2 = np.eye(2)
-    greedy = greedy_actions(env, T)
-    actions = {GREEDY: greedy, E1: np.tile(e_1, (T, 1)), PI2: np.tile(e_2, (T, 1))}
-    distance = float(np.linalg.norm(greedy - e_1, axis=1).max())
-    return {name: np.cumsum(env.expected_rewards(rows)) for name, rows in actions.items()}, distance
-
-
-def write(out: Path) -> list[Path]:
-    """Draw the figure and write it, its numbers (CSV) and its last row (Markdown); the paths."""
-    curves, distance = rewards()
-    stem = out / "fig1_right"
-    paths = [stem.with_suffix(suffix) for suffix in (".png", ".pdf", ".csv", ".md")]
-    _draw(curves, paths[0], paths[1])
-    paths[2].write_text(_csv(curves), encoding="utf-8")
-    paths[3].write_text(_markdown(curves, distance), encoding="utf-8")
-    return paths
-
-
-def _csv(curves: dict[str, Array]) -> str:
-    rows = zip(*curves.values(), strict=True)
-    lines = [f"{t},{','.join(f'{value:.6f}' for value in row)}" for t, row in enumerate(rows, start=1)]
-    return "\n".join([f"t,{','.join(curves)}", *lines, ""])
-
-
-def _markdown(curves: dict[str, Array], distance: float) -> str:
-    lines = [
-        f"Cumulative expected reward at T = {T}, epsilon = {EPSILON:g}, m = {M}:",
-        "",
-        "| policy | reward | the paper's closed form | difference |",
-        "|---|---|---|---|",
-    ]
-    for name, curve in curves.items():
-        closed = T * FULL_MEMORY[name]
-        lines.append(f"| {name} | {curve[-1]:.3f} | {closed:.3f} | {curve[-1] - closed:.3f} |")
-    lines += ["", f"Largest distance of an action of oracle greedy from e_1: {distance:.1e}.", ""]
-    return "\n".join(lines)
-
-
-def _draw(curves: dict[str, Array], png: Path, pdf: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    steps = np.arange(1, T + 1)
-    looks = {  # colours that the colour-blind can tell apart; the two that coincide differ in width
-        PI2: ("#D55E00", 2.0, r"$\pi_2$ (always $e_2$)"),
-        GREEDY: ("#56B4E9", 4.5, "oracle greedy"),
-        E1: ("#F0E442", 2.0, r"always $e_1$"),
-    }
-    closed_forms = {
-        PI2: (r"$t\,m\,\sqrt{1-\epsilon}$", (8, -3), "left", "center"),
-        E1: (r"$t\,(1+m)\,\sqrt{\epsilon}$", (0, 6), "center", "bottom"),
-    }
-    style: dict[Any, Any] = {
-        "font.size": 8,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "pdf.fonttype": 42,
-    }
-    with plt.rc_context(style):
-        figure, axes = plt.subplots(figsize=(3.4, 2.5), layout="constrained")
-        for name, (color, width, label) in looks.items():
-            axes.plot(steps, curves[name], color=color, linewidth=width, label=label)
-        full = steps[M:]
-        for name, (label, offset, horizontal, vertical) in closed_forms.items():
-            axes.plot(full, full * FULL_MEMORY[name], "k--", linewidth=0.7)
-            point = (0.7 * T, 0.7 * T * FULL_MEMORY[name])
-            axes.annotate(label, point, offset, textcoords="offset points", ha=horizontal, va=vertical)
-        axes.plot([], [], "k--", linewidth=0.7, label="closed form")
-        axes.set(xlabel="step $t$", ylabel="cumulative expected reward", xlim=(0, T), ylim=(0, None))
-        axes.legend(frameon=False, handlelength=2.5, loc="upper left")
-        figure.savefig(png, dpi=300)
-        figure.savefig(pdf, metadata={"CreationDate": None})
-        plt.close(figure)
+def _claims(results: StudyResults, totals: dict[tuple[float, str], np.ndarray], T: int) -> list[Claim]:
+    env = results.envs["rising(sigma=0.1)"]
+    O3M, OFUL, pi_2, greedy = (totals[0.1, agent] for agent in ("O3M", "OFUL", "pi_2", "oracle greedy"))
+    played = lbm.run(env, lbm.OracleGreedy(), T=T, keep_actions=True).actions
+    assert played is not None
+    first = M * (M + 1) / 2  # rewards of a full memory that the first m steps miss
+    closed = closed_forms(T)
+    cycle = lbm.best_cycle(env, max_period=6)
+    bounds = lbm.opt_bounds(env, T=T)
+    return [
+        Claim(
+            "greedy plays e_1", WHERE, "oracle greedy plays e_1 for ever", "largest distance of its actions from e_1",
+            exact(float(np.linalg.norm(played - [1.0, 0.0], axis=1).max())), at_most=0.0, must=(0.0, 1e-9),
+        ),
+        Claim(
+            "greedy's total", WHERE, "oracle greedy collects T (1+m) sqrt(eps)",
+            "difference, the first m steps counted as they are",
+            exact(greedy[0] + first * math.sqrt(EPSILON) - closed["oracle greedy"]),
+            at_least=0.0, at_most=0.0, must=(-1e-6, 1e-6), remark="before the memory is full a step earns less: -0.3",
+        ),
+        Claim(
+            "pi_2's total", WHERE, "pi_2 collects T m sqrt(1-eps)",
+            "difference, the first m steps counted as they are",
+            exact(pi_2[0] + first * math.sqrt(1 - EPSILON) - closed["pi_2"]),
+            at_least=0.0, at_most=0.0, must=(-1e-6, 1e-6), remark="before the memory is full a step earns less: -2.985",
+        ),
+        Claim(
+            "pi_2 and greedy", WHERE, "pi_2 is better than oracle greedy", "pi_2 / oracle greedy",
+            exact(pi_2[0] / greedy[0]), at_least=1.0, must=(6.6, 6.7),
+        ),
+        Claim(
+            "the optimal action is stationary", WHERE, "the optimal action is stationary",
+            "best constant action / upper bound on OPT", exact(T * cycle.average / bounds.upper),
+            at_least=0.99, must=(0.99, 1.001),
+            remark=f"but it is ({cycle.actions[0, 0]:.3f}, {cycle.actions[0, 1]:.3f}), not e_2, and earns "
+            f"{cycle.average / (M * math.sqrt(1 - EPSILON)) - 1:.1%} more than pi_2",
+        ),
+        Claim(
+            "OFUL does well", WHERE, "OFUL performs well (taken as at least 80% of pi_2)", "OFUL / pi_2, sigma = 0.1",
+            ratio(OFUL, pi_2), at_least=0.8, must=(0.85, 1.0),
+        ),
+        Claim(
+            "OFUL does well, sigma = 0.3", WHERE, "the same with the published code's noise", "OFUL / pi_2, sigma = 0.3",
+            ratio(totals[0.3, "OFUL"], pi_2), at_least=0.8, must=(0.8, 1.0),
+        ),
+        Claim(
+            "OFUL and greedy", WHERE, "OFUL discovers by exploring that e_2 is better", "OFUL / oracle greedy",
+            ratio(OFUL, greedy), at_least=1.0, must=(5.0, 6.8),
+        ),
+        Claim(
+            "O3M and greedy, rising", WHERE, "O3M is above oracle greedy", "O3M / oracle greedy",
+            ratio(O3M, greedy), at_least=1.0, must=(5.8, 6.8),
+        ),
+    ]  # fmt: skip

@@ -1,0 +1,112 @@
+"""Statements of the paper that can be checked: own what a claim is, its verdict, and its interval.
+
+A claim holds, holds with a remark, or does not hold; that is computed from our number and its 95% interval. And our
+number itself must stay in the interval `must`, wherever the experiment is repeated: a run in which it does not fails.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+EXACT = 1e-9
+
+
+class Number(NamedTuple):
+    """A number and its 95% interval; exact ones have a point."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        if self.low == self.high:
+            return f"{self.value:.4g}"
+        return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
+
+    def text(self, digits: int) -> str:
+        """The same with a number of decimals."""
+        return f"{self.value:.{digits}f} ({self.low:.{digits}f} to {self.high:.{digits}f})"
+
+
+def exact(value: float) -> Number:
+    """A number without chance in it."""
+    return Number(float(value), float(value), float(value))
+
+
+def mean(values: ArrayLike) -> Number:
+    """The mean over runs."""
+    return _bootstrap(lambda v: v.mean(axis=-1), values)
+
+
+def ratio(values: ArrayLike, others: ArrayLike) -> Number:
+    """The ratio of two means over runs that share their noise."""
+    return _bootstrap(lambda v, w: v.mean(axis=-1) / w.mean(axis=-1), values, others)
+
+
+def _bootstrap(statistic: Callable[..., Array], *samples: ArrayLike) -> Number:
+    """Runs drawn again with replacement, the same runs of every sample."""
+    arrays = [np.asarray(sample, dtype=np.float64) for sample in samples]
+    draws = np.random.default_rng(0).integers(len(arrays[0]), size=(2000, len(arrays[0])))
+    low, high = np.quantile(statistic(*(array[draws] for array in arrays)), [0.025, 0.975])
+    return Number(float(statistic(*arrays)), float(low), float(high))
+
+
+def exponent(T: ArrayLike, regrets: ArrayLike) -> Number:
+    """The slope of log mean regret over log T, regrets (horizons, runs)."""
+    x, values = np.log(np.asarray(T, dtype=np.float64)), np.asarray(regrets, dtype=np.float64)
+    weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
+    return _bootstrap(lambda *rows: weights @ np.log([row.mean(axis=-1) for row in rows]), *values)
+
+
+class Claim(NamedTuple):
+    """One statement of the paper, and what became of it."""
+
+    name: str
+    where: str  #: in the paper
+    says: str  #: the statement, in our words
+    measured: str  #: what the number is
+    number: Number
+    at_least: float = -math.inf  #: the statement holds if the number lies between these two
+    at_most: float = math.inf
+    must: tuple[float, float] = (-math.inf, math.inf)  #: where our number must be, else the run fails
+    remark: str = ""
+
+    def _within(self, low: float, high: float) -> bool:
+        slack = EXACT * max(1.0, abs(self.number.value))
+        return self.at_least - slack <= low and high <= self.at_most + slack
+
+    @property
+    def remarks(self) -> str:
+        """The remark, and whether chance could have turned the verdict."""
+        value, low, high = self.number
+        close = self._within(value, value) and not self._within(low, high)
+        return "; ".join(filter(None, (self.remark, "the interval reaches beyond the bound" if close else "")))
+
+    @property
+    def verdict(self) -> str:
+        """What the table says."""
+        if not self._within(self.number.value, self.number.value):
+            return "does not hold"
+        return "holds with a remark" if self.remarks else "holds"
+
+    @property
+    def failed(self) -> str:
+        """Empty, or what is wrong with our number."""
+        low, high = self.must
+        if low <= self.number.value <= high:
+            return ""
+        return f"{self.name}: {self.measured} is {self.number}, must be from {low:g} to {high:g}"
+
+
+COLUMNS = ("claim", "where", "the paper says", "we measure", "number (95% interval)", "verdict", "remark")
+
+
+def rows(claims: Sequence[Claim]) -> list[tuple[str, ...]]:
+    """The table of claims, in the order of COLUMNS."""
+    return [(c.name, c.where, c.says, c.measured, str(c.number), c.verdict, c.remarks) for c in claims]

@@ -1,0 +1,162 @@
+"""How the figures look: owns colours, dashes and markers of the agents, the same everywhere, and small drawing helpers.
+
+Colours are told apart by the colour-blind (Okabe and Ito); dashes and markers tell lines apart in grey.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastlbm.plots import COLUMN, FONT, PAGE, SMALL, band_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+BAND = "bands: 95% bootstrap of the mean, pointwise"
+
+
+class Look(NamedTuple):
+    """How an agent is drawn, and its name in a figure."""
+
+    color: str
+    dashes: Any
+    marker: str
+    label: str
+
+
+_SOLID, _DASHED, _DOTTED, _MIXED, _LONG = "-", (0, (4, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (7, 2))
+LOOKS = {
+    "O3M": Look("#0072B2", _SOLID, "o", "O3M"),
+    "OM": Look("#56B4E9", _DASHED, "s", "OM"),
+    "OM-Block": Look("#CC79A7", _MIXED, "^", "OM-Block"),
+    "OFUL": Look("#E69F00", _LONG, "v", "OFUL"),
+    "oracle greedy": Look("#7F7F7F", _SOLID, "x", "oracle greedy"),
+    "pi_2": Look("#D55E00", _DASHED, "D", r"$\pi_2$"),
+    "Combiner gamma": Look("#009E73", _DASHED, "P", r"Combiner $\gamma$"),
+    "Combiner m": Look("#5B3A8E", _DOTTED, "X", r"Combiner $m$"),
+    "Combiner m, scale 0.01": Look("#5B3A8E", _MIXED, "p", r"Combiner $m$, scale 0.01"),
+    "EvidenceSelector": Look("#8C1C13", _LONG, "*", "EvidenceSelector"),
+    "Doubling": Look("#3C6E47", _MIXED, "h", "O3M, doubling"),
+    "best cycle": Look("#000000", _DOTTED, "", "best cycle"),
+    "bound": Look("#000000", _DASHED, "", "bound"),
+}
+
+
+def look(agent: str) -> dict[str, Any]:
+    """Matplotlib's keywords for the line of an agent."""
+    chosen = LOOKS[agent]
+    return {
+        "color": chosen.color,
+        "linestyle": chosen.dashes,
+        "marker": chosen.marker,
+        "markersize": 3.2,
+        "linewidth": 1.2,
+        "label": chosen.label,
+    }
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Fonts and sizes of a paper; text in a PDF stays text."""
+    from matplotlib import rc_context
+
+    chosen: dict[Any, Any] = {
+        "font.size": FONT,
+        "axes.titlesize": FONT,
+        "axes.labelsize": FONT,
+        "xtick.labelsize": SMALL,
+        "ytick.labelsize": SMALL,
+        "legend.fontsize": SMALL,
+        "legend.frameon": False,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "lines.markeredgewidth": 0.7,
+        "pdf.fonttype": 42,
+    }
+    with rc_context(chosen):
+        yield
+
+
+def panels(count: int, width: float = PAGE, height: float = 2.7, **keywords: Any) -> tuple[Figure, list[Axes]]:
+    """A figure with panels side by side, named (a), (b), ... if there are several."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, list(np.atleast_1d(figure.subplots(1, count, **keywords)))
+
+
+class Curve(NamedTuple):
+    """Mean and band over runs at the steps t."""
+
+    t: Array
+    mean: Array
+    low: Array
+    high: Array
+    runs: int
+
+
+def curve(rows: pd.DataFrame) -> Curve:
+    """The cumulative expected reward of one agent in some environments, over all runs in all of them."""
+    table = rows.pivot(index="t", columns=["env", "seed"], values="reward")
+    values = table.to_numpy()
+    return Curve(table.index.to_numpy(), values.mean(axis=1), *band_of(values, "bootstrap", 0.95), values.shape[1])
+
+
+def draw(axes: Axes, agent: str, line: Curve) -> None:
+    """Draw a curve with its band."""
+    order, count = list(LOOKS).index(agent), len(line.t)
+    axes.plot(line.t, line.mean, markevery=(order * count // 90, max(1, count // 6)), **look(agent))
+    axes.fill_between(line.t, line.low, line.high, color=LOOKS[agent].color, alpha=0.25, linewidth=0)
+
+
+def label_ends(axes: Axes, ends: Mapping[str, float], room: float = 0.062) -> None:
+    """Names at the ends of the lines, moved apart where they would overlap; `room` is a line of text in axes."""
+    low, high = axes.get_ylim()
+    x = axes.get_xlim()[1]
+    names = sorted(ends, key=lambda name: ends[name])
+    wanted = np.array([(ends[name] - low) / (high - low) for name in names])
+    places = wanted.copy()
+    for _ in range(200):  # neighbours that are too close push each other away
+        gaps = np.diff(places)
+        close = gaps < room - 1e-9
+        if not close.any():
+            break
+        push = np.where(close, (room - gaps) / 2.0, 0.0)
+        places[:-1] -= push
+        places[1:] += push
+        places = np.clip(places, room / 2, 1.0)
+    for name, place, end in zip(names, places, wanted, strict=True):
+        axes.annotate(
+            LOOKS[name].label,
+            xy=(x, low + end * (high - low)),
+            xytext=(1.03, place),
+            textcoords=axes.transAxes,
+            va="center",
+            ha="left",
+            fontsize=SMALL,
+            color=LOOKS[name].color,
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": LOOKS[name].color,
+                "linewidth": 0.5,
+                "shrinkA": 0,
+                "shrinkB": 0,
+                "relpos": (0.0, 0.5),
+            },
+        )
+
+
+def finish(axes: Axes, title: str, x: str, y: str) -> None:
+    """Title and names of the axes."""
+    axes.set_title(title)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
