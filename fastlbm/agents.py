@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 RADII = ("trace", "determinant")
 
 #: Effort of a plan inside an episode: the first one, later ones that start from the block before, and, with
-#: `switch`, the few that are made; measured in bench/learners.py.
+#: `switch`, the few that are made, of up to 48 actions and of more; measured in bench/learners.py.
 FIRST = Effort(7, 0, 0, 60, 0, 1e-4, 2**62)
 LATER = Effort(3, 0, 0, 40, 0, 1e-4, 2**62)
 RARE = Effort(8, 2, 16, 150, 300, 1e-5, 2**62)
+RARE_AND_LONG = Effort(32, 4, 100, 300, 1200, 1e-6, 2**62)
 
 
 class Agent(Value):
@@ -114,7 +115,8 @@ class _Learning(Agent):
         D = d * (m + L) if kind == _OM_BLOCK else d
         size = m + L * rho**2 if kind == _OM_BLOCK else rho**2
         norm = math.sqrt(rows)
-        first, later = (RARE, RARE) if switch > 0.0 else (FIRST, LATER)
+        rare = RARE if m + L <= 48 else RARE_AND_LONG
+        first, later = (rare, rare) if switch > 0.0 else (FIRST, LATER)
         rule = Rule(
             kind,
             m,

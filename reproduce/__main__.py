@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from .claims import COLUMNS, Claim, rows
+from .claims import COLUMNS, Claim, rows, statements
 from .page import Page, markdown
 
 PAPER = ("fig1-left", "fig1-right", "fig2")
@@ -19,23 +19,29 @@ GROUPS = {"beyond": BEYOND, "claims": (*PAPER, *BEYOND)}
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the chosen experiments, say where their files are; 1 if a number left its interval."""
-    parser = argparse.ArgumentParser(prog="python -m reproduce", description="The paper's figures and claims.")
+    parser = argparse.ArgumentParser(
+        prog="python -m reproduce", description="The paper's figures and claims."
+    )
     known = ", ".join((*PAPER, *BEYOND, *GROUPS))
     parser.add_argument(
         "names", nargs="*", metavar="NAME",
         help=f"any of {known}; beyond is {', '.join(BEYOND)}; claims, the default, is everything",
     )  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder, default %(default)s")
-    parser.add_argument("--runs", type=int, metavar="N", help="runs of each setting instead of the usual number")
-    parser.add_argument("--quick", action="store_true", help="fewer runs and shorter horizons, to see that all works")
+    parser.add_argument(
+        "--runs", type=int, metavar="N", help="runs of each setting instead of the usual number"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer runs and shorter horizons, to see that all works"
+    )
     options = parser.parse_args(argv)
     chosen: list[str] = []
     for name in options.names or ["claims"]:
         if name not in (*PAPER, *BEYOND, *GROUPS):
             parser.error(f"NAME must be one of {known}, got {name}")
         chosen += GROUPS.get(name, (name,))
-    if options.runs is not None and options.runs < 2:
-        parser.error(f"--runs must be at least 2, got {options.runs}")
+    if options.runs is not None and options.runs < 5:
+        parser.error(f"--runs must be at least 5, got {options.runs}")
     try:
         pages = [Page(name, options.out, options.runs, options.quick) for name in dict.fromkeys(chosen)]
     except OSError as error:
@@ -53,14 +59,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         page.numbers(COLUMNS, rows(claims))
         page.text("Statements of the paper, checked:", markdown(COLUMNS, rows(claims)))
         print("claims:", *(f"  {path}" for path in page.written), sep="\n")
-    return report(claims)
+        unchecked = sorted(statements().keys() - {claim.name for claim in claims})
+    else:
+        unchecked = []
+    return report(claims, unchecked)
 
 
-def report(claims: Sequence[Claim]) -> int:
-    """Print the verdicts; 1 if a number is where it must not be."""
+def report(claims: Sequence[Claim], unchecked: Sequence[str] = ()) -> int:
+    """Print the verdicts; 1 if a number is where it must not be, or a statement was not checked."""
     for claim in claims:
         print(f"{claim.verdict:>19}  {claim.name}: {claim.measured} {claim.number}")
     failed = [claim.failed for claim in claims if claim.failed]
+    failed += [f"{name}: no experiment has checked it" for name in unchecked]
     for words in failed:
         print(f"FAILED {words}", file=sys.stderr)
     return 1 if failed else 0

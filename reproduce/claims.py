@@ -1,14 +1,16 @@
 """Statements of the paper that can be checked: own what a claim is, its verdict, and its interval.
 
-A claim holds, holds with a remark, or does not hold; that is computed from our number and its 95% interval. And our
-number itself must stay in the interval `must`, wherever the experiment is repeated: a run in which it does not fails.
+A claim holds, holds with a remark, or does not hold: that is computed from our number. And the number itself
+must stay in the interval `must`, or the run fails. The statements are in claims.toml.
 """
 
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +28,7 @@ class Number(NamedTuple):
 
     def __str__(self) -> str:
         if self.low == self.high:
-            return f"{self.value:.4g}"
+            return f"{self.value:.4g}" if abs(self.value) >= EXACT else "0"
         return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
 
     def text(self, digits: int) -> str:
@@ -86,7 +88,9 @@ class Claim(NamedTuple):
         """The remark, and whether chance could have turned the verdict."""
         value, low, high = self.number
         close = self._within(value, value) and not self._within(low, high)
-        return "; ".join(filter(None, (self.remark, "the interval reaches beyond the bound" if close else "")))
+        return "; ".join(
+            filter(None, (self.remark, "the interval reaches beyond the bound" if close else ""))
+        )
 
     @property
     def verdict(self) -> str:
@@ -102,6 +106,12 @@ class Claim(NamedTuple):
         if low <= self.number.value <= high:
             return ""
         return f"{self.name}: {self.measured} is {self.number}, must be from {low:g} to {high:g}"
+
+
+def statements() -> dict[str, dict[str, Any]]:
+    """The tables of claims.toml, by the names of the claims."""
+    text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
 
 
 COLUMNS = ("claim", "where", "the paper says", "we measure", "number (95% interval)", "verdict", "remark")

@@ -1,4 +1,4 @@
-"""How the figures look: owns colours, dashes and markers of the agents, the same everywhere, and small drawing helpers.
+"""How the figures look: owns colours, dashes and markers of the agents, the same in every figure.
 
 Colours are told apart by the colour-blind (Okabe and Ito); dashes and markers tell lines apart in grey.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastlbm.plots import COLUMN, FONT, PAGE, SMALL, band_of
+from fastlbm.plots import band_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
+#: Points: a caption's size, and one below it for ticks and legends. Inches: a column and a page.
+FONT, SMALL, COLUMN, PAGE = 8, 7, 3.4, 7.0
 BAND = "bands: 95% bootstrap of the mean, pointwise"
 
 
@@ -35,6 +37,7 @@ class Look(NamedTuple):
 _SOLID, _DASHED, _DOTTED, _MIXED, _LONG = "-", (0, (4, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (7, 2))
 LOOKS = {
     "O3M": Look("#0072B2", _SOLID, "o", "O3M"),
+    "O3M, switch 1": Look("#0072B2", _DASHED, "d", "O3M, switch = 1"),
     "OM": Look("#56B4E9", _DASHED, "s", "OM"),
     "OM-Block": Look("#CC79A7", _MIXED, "^", "OM-Block"),
     "OFUL": Look("#E69F00", _LONG, "v", "OFUL"),
@@ -75,6 +78,7 @@ def style() -> Iterator[None]:
         "xtick.labelsize": SMALL,
         "ytick.labelsize": SMALL,
         "legend.fontsize": SMALL,
+        "legend.title_fontsize": SMALL,
         "legend.frameon": False,
         "axes.spines.top": False,
         "axes.spines.right": False,
@@ -85,8 +89,10 @@ def style() -> Iterator[None]:
         yield
 
 
-def panels(count: int, width: float = PAGE, height: float = 2.7, **keywords: Any) -> tuple[Figure, list[Axes]]:
-    """A figure with panels side by side, named (a), (b), ... if there are several."""
+def panels(
+    count: int, width: float = PAGE, height: float = 2.7, **keywords: Any
+) -> tuple[Figure, list[Axes]]:
+    """A figure with panels side by side."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -96,7 +102,7 @@ def panels(count: int, width: float = PAGE, height: float = 2.7, **keywords: Any
 class Curve(NamedTuple):
     """Mean and band over runs at the steps t."""
 
-    t: Array
+    t: NDArray[Any]
     mean: Array
     low: Array
     high: Array
@@ -107,7 +113,9 @@ def curve(rows: pd.DataFrame) -> Curve:
     """The cumulative expected reward of one agent in some environments, over all runs in all of them."""
     table = rows.pivot(index="t", columns=["env", "seed"], values="reward")
     values = table.to_numpy()
-    return Curve(table.index.to_numpy(), values.mean(axis=1), *band_of(values, "bootstrap", 0.95), values.shape[1])
+    return Curve(
+        table.index.to_numpy(), values.mean(axis=1), *band_of(values, "bootstrap", 0.95), values.shape[1]
+    )
 
 
 def draw(axes: Axes, agent: str, line: Curve) -> None:
@@ -117,8 +125,15 @@ def draw(axes: Axes, agent: str, line: Curve) -> None:
     axes.fill_between(line.t, line.low, line.high, color=LOOKS[agent].color, alpha=0.25, linewidth=0)
 
 
+def dots(axes: Axes, agent: str, x: NDArray[Any], values: Array, words: str) -> None:
+    """Means of values (settings, runs) on log-log axes, with a band from the smallest to the largest."""
+    axes.loglog(x, values.mean(axis=1), **{**look(agent), "linewidth": 0.9, "label": words})
+    color = LOOKS[agent].color
+    axes.fill_between(x, values.min(axis=1), values.max(axis=1), color=color, alpha=0.25, linewidth=0)
+
+
 def label_ends(axes: Axes, ends: Mapping[str, float], room: float = 0.062) -> None:
-    """Names at the ends of the lines, moved apart where they would overlap; `room` is a line of text in axes."""
+    """Names at the ends of the lines, moved apart where they overlap; `room` is a line of text in axes."""
     low, high = axes.get_ylim()
     x = axes.get_xlim()[1]
     names = sorted(ends, key=lambda name: ends[name])

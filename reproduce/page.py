@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fastlbm as lbm
+from fastlbm.agents import Agent
 from fastlbm.results import StudyResults
 
-from .claims import Claim
+from .claims import Array, Claim, Number, statements
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,14 +42,17 @@ class Page:
     def study(self, document: dict[str, Any], folder: str = "study") -> StudyResults:
         """Run a study in the experiment's folder, or what of it is missing there."""
         made = lbm.Study.from_dict(copy.deepcopy(document))
-        print(f"{self.name}: {document['name']}, {len(made.spec.cells)} settings x {made.spec.seeds} runs", flush=True)
+        print(
+            f"{self.name}: {document['name']}, {len(made.spec.cells)} settings x {made.spec.seeds} runs",
+            flush=True,
+        )
         return made.run(self.folder / folder)
 
-    def figure(self, figure: Figure, suffix: str = "") -> None:
+    def figure(self, figure: Figure) -> None:
         """Write a figure as PNG and PDF."""
-        for ending in (".png", ".pdf"):
-            path = self.folder / f"{self.name}{suffix}{ending}"
-            figure.savefig(path, dpi=300, **({"metadata": {"CreationDate": None}} if ending == ".pdf" else {}))
+        for ending, metadata in ((".png", {}), (".pdf", {"CreationDate": None})):
+            path = self.folder / f"{self.name}{ending}"
+            figure.savefig(path, dpi=300, metadata=metadata)
             self.written.append(path)
 
     def numbers(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -57,13 +61,28 @@ class Page:
         self._write(".csv", "\n".join(lines) + "\n")
 
     def text(self, *parts: str) -> None:
-        """Write the tables in words, as Markdown, with the claims that were checked on the way."""
+        """Write the tables in words, as Markdown."""
         self._write(".md", "\n\n".join(parts) + "\n")
+
+    def claim(self, name: str, number: Number, **words: str) -> None:
+        """Check a statement of claims.toml; `words` fill its remark."""
+        said = statements()[name]
+        remark = said.get("remark", "").format(**words)
+        self.claims.append(
+            Claim(name, number=number, **{**said, "must": tuple(said["must"]), "remark": remark})
+        )
 
     def _write(self, ending: str, text: str) -> None:
         path = self.folder / f"{self.name}{ending}"
         path.write_text(text, encoding="utf-8")
         self.written.append(path)
+
+
+def played(env: lbm.LBM, agent: Agent, T: int, seed: int = 0) -> Array:
+    """The actions (T, d) of one run."""
+    actions = lbm.run(env, agent, T=T, seed=seed, keep_actions=True).actions
+    assert actions is not None  # they were asked for
+    return actions
 
 
 def _cell(value: Any) -> str:

@@ -133,7 +133,11 @@ def test_an_agent_may_have_horizons_of_its_own_taken_together_with_arguments(fil
             "switch = [0.0, 0.0]",
             "agent.oful: must not be there twice, got oful.switch=0.0. with",
         ),
-        ("[agent.oful.grid]", "[agent.oful.zip]\nswitch = 1.0\n[agent.oful.x]", "agent.oful.zip: must be a table"),
+        (
+            "[agent.oful.grid]",
+            "[agent.oful.zip]\nswitch = 1.0\n[agent.oful.x]",
+            "agent.oful.zip: must be a table",
+        ),
         (
             "switch = [0.0, 1.0]",
             "switch = [0.0]\n[agent.oful.zip]\nlam = [1.0]\nT = [9, 10]",

@@ -1,0 +1,96 @@
+"""Beyond the paper: bandits with K arms and contextual sets as special cases (its Example 2 and Remark 1).
+
+Regret is against OPT, exact here by dynamic programming over the last m actions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import fastlbm as lbm
+from fastlbm.agents import Agent
+
+from . import look
+from .claims import exact, mean, ratio
+from .page import Page, markdown
+
+#: Contextual: steps, arms a step, dimension, memory.
+STEPS, CHOICES, D, M = 600, 6, 3, 2
+
+
+def make(page: Page) -> None:
+    """Run the studies, draw regret in four panels, write the table, check Example 2."""
+    document = page.document()
+    runs = document["seeds"] = page.runs(document["seeds"])
+    results = page.study(document)
+    frames = {f"K arms, {name}": rows for name, rows in results.frame.groupby("env", sort=False)}
+    envs = {f"K arms, {name}": env for name, env in results.envs.items()}
+    for name, gamma in (("contextual, rotting", -2.0), ("contextual, rising", 1.0)):
+        envs[name] = contextual(gamma)
+        agents: dict[str, Agent] = {
+            "O3M": lbm.O3M(M, gamma, STEPS, L=8),
+            "OFUL": lbm.OFUL(STEPS),
+            "oracle greedy": lbm.OracleGreedy(),
+        }
+        print(f"{page.name}: {name}, {len(agents)} settings x {runs} runs", flush=True)
+        found = lbm.run_many(envs[name], agents, T=STEPS, seeds=runs, record=60, progress=True)
+        frames[name] = found.frame.assign(env=name)
+
+    lines, rows, parts = [], [], {}
+    with look.style():
+        figure, axes = look.panels(4, height=2.6)
+        for panel, (name, frame) in zip(axes, frames.items(), strict=True):
+            T = int(frame["t"].max())
+            steps = np.unique(frame["t"])
+            best = np.array([lbm.opt_bounds(envs[name], T=int(t)).lower for t in steps])
+            for agent, mine in frame.groupby("agent", sort=False):
+                line = look.curve(mine)
+                regret = look.Curve(line.t, best - line.mean, best - line.high, best - line.low, line.runs)
+                look.draw(panel, agent, regret)
+                last = np.asarray(mine[mine["t"] == T]["reward"])
+                parts[name, agent] = last
+                rows.append(
+                    (name, agent, f"{best[-1]:.1f}", mean(last).text(1), f"{last.mean() / best[-1]:.1%}")
+                )
+                lines += [(name, agent, *point) for point in zip(*regret[:4], strict=True)]
+            panel.set(xlim=(0, T), ylim=(0, None))
+            panel.ticklabel_format(axis="x", style="sci", scilimits=(0, 3))
+            look.finish(panel, name, "step $t$", "regret against OPT" if panel is axes[0] else "")
+        lines_of, names = axes[0].get_legend_handles_labels()
+        figure.legend(lines_of, names, loc="outside lower center", ncols=3, title=look.BAND)
+    page.figure(figure)
+    page.numbers(("setting", "agent", "t", "regret", "low", "high"), lines)
+    page.text(
+        f"K = 4 arms: m = 3, gamma = -1 (rotting) and 0.5 (rising), "
+        f"T = {document['T']}. Contextual: {CHOICES} unit vectors of R^{D} drawn anew in each of {STEPS} steps, m = {M}, "
+        f"gamma = -2 and 1. {runs} runs; OPT is exact.",
+        markdown(("setting", "agent", "OPT", "reward (95% interval)", "part of OPT"), rows),
+    )
+    page.claim("K arms", exact(largest_difference(results.envs)))
+    best_total = lbm.opt_bounds(results.envs["rising"], T=document["T"]).lower
+    page.claim("greedy with rising arms", exact(parts["K arms, rising", "oracle greedy"][0] / best_total))
+    page.claim(
+        "O3M with rotting arms",
+        ratio(parts["K arms, rotting", "O3M"], parts["K arms, rotting", "oracle greedy"]),
+    )
+    for name in ("contextual, rotting", "contextual, rising"):
+        page.claim(name, ratio(parts[name, "O3M"], parts[name, "OFUL"]))
+
+
+def contextual(gamma: float) -> lbm.LBM:
+    """Unit vectors drawn anew in each step."""
+    arms = np.random.default_rng(0).standard_normal((STEPS, CHOICES, D))
+    arms /= np.linalg.norm(arms, axis=2, keepdims=True)
+    theta = np.array([0.54, 0.83, 0.1])
+    return lbm.LBM(theta, m=M, gamma=gamma, sigma=0.1, actions=lbm.Contextual(arms))
+
+
+def largest_difference(envs: dict[str, lbm.LBM]) -> float:
+    """Between the model and Example 2, with a count of the last m plays."""
+    worst = 0.0
+    for env in envs.values():
+        played = np.random.default_rng(1).integers(env.d, size=1000)
+        counts = [(played[max(0, t - int(env.m)) : t] == k).sum() for t, k in enumerate(played)]
+        formula = env.theta[played] * (1.0 + np.array(counts)) ** env.gamma
+        worst = max(worst, float(np.abs(env.expected_rewards(np.eye(env.d)[played]) - formula).max()))
+    return worst
