@@ -13,7 +13,7 @@ from .claims import COLUMNS, Claim, rows, statements
 from .page import Page, markdown
 
 PAPER = ("fig1-left", "fig1-right", "fig2")
-BEYOND = ("regret", "approximation", "greedy", "knowledge", "arms")
+BEYOND = ("model", "regret", "approximation", "greedy", "knowledge", "arms", "gradient")
 GROUPS = {"beyond": BEYOND, "claims": (*PAPER, *BEYOND)}
 
 
@@ -34,6 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--quick", action="store_true", help="fewer runs and shorter horizons, to see that all works"
     )
+    parser.add_argument(
+        "--gallery", type=Path, metavar="DIR", help="also write small pictures into this folder"
+    )
     options = parser.parse_args(argv)
     chosen: list[str] = []
     for name in options.names or ["claims"]:
@@ -43,9 +46,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.runs is not None and options.runs < 5:
         parser.error(f"--runs must be at least 5, got {options.runs}")
     try:
-        pages = [Page(name, options.out, options.runs, options.quick) for name in dict.fromkeys(chosen)]
+        if options.gallery is not None:
+            options.gallery.mkdir(parents=True, exist_ok=True)
+        common = (options.out, options.runs, options.quick, options.gallery)
+        pages = [Page(name, *common) for name in dict.fromkeys(chosen)]
     except OSError as error:
-        parser.error(f"--out must be a folder that can be written to: {error}")
+        parser.error(f"--out and --gallery must be folders that can be written to: {error}")
     claims: list[Claim] = []
     for page in pages:
         begin = time.perf_counter()

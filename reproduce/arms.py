@@ -61,8 +61,8 @@ def make(page: Page) -> None:
     page.figure(figure)
     page.numbers(("setting", "agent", "t", "regret", "low", "high"), lines)
     page.text(
-        f"K = 4 arms: m = 3, gamma = -1 (rotting) and 0.5 (rising), "
-        f"T = {document['T']}. Contextual: {CHOICES} unit vectors of R^{D} drawn anew in each of {STEPS} steps, m = {M}, "
+        f"K = 4 arms: m = 3, gamma = -1 (rotting) and 0.5 (rising), T = {document['T']}. "
+        f"Contextual: {CHOICES} unit vectors of R^{D} drawn anew in each of {STEPS} steps, m = {M}, "
         f"gamma = -2 and 1. {runs} runs; OPT is exact.",
         markdown(("setting", "agent", "OPT", "reward (95% interval)", "part of OPT"), rows),
     )

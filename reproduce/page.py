@@ -23,8 +23,10 @@ HERE = Path(__file__).resolve().parent
 class Page:
     """One experiment: `python -m reproduce NAME` writes OUT/NAME/NAME.png, .pdf, .csv and .md."""
 
-    def __init__(self, name: str, out: Path, runs: int | None = None, quick: bool = False) -> None:
-        self.name, self.folder, self.quick = name, out / name, quick
+    def __init__(
+        self, name: str, out: Path, runs: int | None = None, quick: bool = False, gallery: Path | None = None
+    ) -> None:
+        self.name, self.folder, self.quick, self.gallery = name, out / name, quick, gallery
         self._runs = runs
         self.written: list[Path] = []
         self.claims: list[Claim] = []
@@ -54,6 +56,8 @@ class Page:
             path = self.folder / f"{self.name}{ending}"
             figure.savefig(path, dpi=300, metadata=metadata)
             self.written.append(path)
+        if self.gallery is not None:
+            figure.savefig(self.gallery / f"{self.name}.png", dpi=130)
 
     def numbers(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Write the figure's numbers as CSV."""
