@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--quick", action="store_true", help="fewer runs and shorter horizons, to see that all works"
     )
     parser.add_argument(
-        "--gallery", type=Path, metavar="DIR", help="also write small pictures into this folder"
+        "--gallery", type=Path, metavar="DIR", help="also write small pictures, and the tables, into this folder"
     )
     options = parser.parse_args(argv)
     chosen: list[str] = []
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"  {path}")
         claims += page.claims
     if not options.names or "claims" in options.names:
-        page = Page("claims", options.out)
+        page = Page("claims", *common)
         page.numbers(COLUMNS, rows(claims))
         page.text("Statements of the paper, checked:", markdown(COLUMNS, rows(claims)))
         print("claims:", *(f"  {path}" for path in page.written), sep="\n")

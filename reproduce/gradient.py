@@ -41,7 +41,7 @@ def make(page: Page) -> None:
             axes.fill_between(steps, low, high, color=color, alpha=0.2, linewidth=0)
         axes.set(xlim=(0, ITERATIONS), ylim=(0, 0.7))
         look.finish(axes, "", "iteration", "value of the block in a step")
-        axes.legend(loc="center right", title="gradient")
+        axes.legend(loc="lower right", title="gradient")
         figure.supxlabel(f"median and range of {starts} random starts", fontsize=look.SMALL)
     page.figure(figure)
     page.numbers(

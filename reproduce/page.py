@@ -80,6 +80,8 @@ class Page:
         path = self.folder / f"{self.name}{ending}"
         path.write_text(text, encoding="utf-8")
         self.written.append(path)
+        if self.gallery is not None and ending == ".md":
+            (self.gallery / path.name).write_text(text, encoding="utf-8")
 
 
 def played(env: lbm.LBM, agent: Agent, T: int, seed: int = 0) -> Array:
