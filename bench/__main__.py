@@ -2,7 +2,7 @@
 
 `python -m bench track`: whether something got slower than the stored measurements of the same machine.
 
-`python -m bench report`: curves of the cost against d, m, L, K and T, and the history, as pictures and tables.
+`python -m bench report`: the cost against d, m, L, K and T, and the history, as pictures and tables.
 
 `python -m bench kernels`: the cost of value and gradient beside `numpy.linalg.eigh`, and how it grows.
 

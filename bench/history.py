@@ -1,4 +1,4 @@
-"""The stored measurements: what a machine is, how records are kept in one JSON file, and what counts as slower."""
+"""The stored measurements: what a machine is, how one JSON file keeps records, what counts as slower."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def scipy_methods(p: dict[str, Any]) -> dict[str, Callable[[np.ndarray], float]]
 
 
 def race(p: dict[str, Any], rounds: int = 3) -> Race:
-    """Our ascents and SciPy's from the same starts, each to its own end; the best block of all starts counts."""
+    """Our ascents and SciPy's from the same starts, each to its own end; the best block counts."""
     n = p["m"] + p["L"]
     memory, A0 = make_memory(np.eye(p["d"]), p["m"], p["gamma"])
     belief = Belief(p["theta"], p["V_inv"], p["beta"], O3M)

@@ -1,4 +1,4 @@
-"""`python -m bench report`: curves of the cost against d, m, L, K and T, and the history, as pictures and tables."""
+"""`python -m bench report`: the cost against d, m, L, K and T, and the history, as pictures and tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `track` measures, and how: each entry beside a fixed compiled loop, in turns, as a ratio of the two."""
+"""What `track` measures, and how: each entry beside a fixed compiled loop, in turns, as a ratio."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from .learners import ROTTING
 from .problems import prepare, problem, repeat
 from .timing import loop, seconds
 
-#: Repetitions of the loop in a turn; with those of the entries, turns of about a millisecond: short, so that many
-#: of them meet no other process.
+#: Repetitions of the loop in a turn. Turns take a millisecond or so: many of them meet no other process.
 LOOPS = 4_000
 #: Seconds of a stage, in which all entries take turns; the least and the largest number of stages.
 STAGE, LEAST, MOST = 3.0, 3, 12
@@ -44,7 +43,7 @@ class Entry(NamedTuple):
 
 @kernel
 def _loop(t, times):  # type: ignore[no-untyped-def]
-    """The yardstick: short passes of multiplications and additions over rows (7, 64) in the first-level cache.
+    """The yardstick: short passes of multiplications and additions over rows (7, 64) in the nearest cache.
 
     A busy neighbour slows such a loop down as it does the kernels; one that waits for divisions it would not.
     """
@@ -73,11 +72,12 @@ def _gradient(times: int, **shape: float) -> Entry:
 
 def _update(times: int) -> Entry:
     e, b = make_estimator(8, 1.0), np.full(8, 0.1)
-    return Entry(lambda n: _absorb(e, b, n), times, 1)
+    return Entry(lambda n: absorb_often(e, b, n), times, 1)
 
 
 @kernel
-def _absorb(e, b, times):  # type: ignore[no-untyped-def]
+def absorb_often(e, b, times):  # type: ignore[no-untyped-def]
+    """The same feature seen again and again: Sherman-Morrison, and now and then a factorisation."""
     for _ in range(times):
         absorb(e, b, 1.0, 0.5)
 

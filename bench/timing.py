@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
-#: Seconds that one turn of one competitor takes, at least: long against the clock, short against what else the
-#: machine does.
+Found = TypeVar("Found")
+
+#: Seconds that a turn takes, at least: long against the clock, short against what else the machine does.
 TURN = 2e-3
 
 
@@ -50,13 +52,12 @@ def race(
     return best
 
 
-def loop(call: Callable[[], object]) -> Callable[[int], object]:
-    """A function of the number of repetitions, from one that makes one."""
+def loop(call: Callable[[], Found]) -> Callable[[int], Found]:
+    """A function of the number of repetitions, at least one, from one that makes one."""
 
-    def run(times: int) -> object:
-        found: object = None
-        for _ in range(times):
-            found = call()
-        return found
+    def run(times: int) -> Found:
+        for _ in range(times - 1):
+            call()
+        return call()
 
     return run

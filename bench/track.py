@@ -1,7 +1,7 @@
 """`python -m bench track`: whether something got slower than the stored measurements of the same machine.
 
-Every entry of the suite is measured as a ratio to a fixed compiled loop (bench/suite.py) and compared with the
-records of machines with the same fingerprint in bench/history.json. What seems slower by more than its noise is
+Every entry of the suite is measured as a ratio to a fixed compiled loop (bench/suite.py) and compared with
+the records of the same fingerprint in bench/history.json. What seems slower by more than its noise is
 measured again, twice, before it is named. The exit code is 1 if something is slower, else 0.
 """
 
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--selftest",
         action="store_true",
-        help=f"{TRIES} tries with an injected slowdown of {SHARE:.0%} and {TRIES} without, against a fresh record",
+        help=f"{TRIES} tries with {SHARE:.0%} more work and {TRIES} without, against a fresh record",
     )
 
 
@@ -106,9 +106,7 @@ def table(found: Mapping[str, Measured], findings: Mapping[str, Finding]) -> str
 
 def selftest() -> int:
     """Whether an injected slowdown is caught every time, and nothing is named without one."""
-    print(
-        f"self-test: a fresh record, then {TRIES} tries without a change and {TRIES} with {SHARE:.0%} more work"
-    )
+    print(f"a fresh record, then {TRIES} tries without a change and {TRIES} with {SHARE:.0%} more work")
     caught = quiet = alarms = 0
     names = list(ENTRIES)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
 """The same objective by other means: NumPy, JAX if it is installed, and plain C if there is a compiler.
 
-Value and exact gradient of the O3M block UCB, as `fastlbm.block_ucb` has them. Each maker takes a `Problem` and
-returns a function of the number of evaluations, which makes them in a row and returns the last one.
+Value and exact gradient of the O3M block UCB, as `fastlbm.block_ucb` has them. Each maker takes a `Problem`
+and returns a function of the number of evaluations, which makes them in a row and returns the last one.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
+from fastlbm.kernels.memory import make_memory
 from fastlbm.kernels.powers import INTEGER
 
 from .problems import Problem, prepare, repeat
+from .timing import loop
 
 #: `times` evaluations; the last value and its gradient (m+L, d).
 Evaluations = Callable[[int], tuple[float, np.ndarray]]
 
-#: The compiler's options: those that one takes, and two more without which GCC leaves square roots and choices
-#: out of its vector instructions. They change nothing that this code can observe.
+#: The compiler's options: those that one takes, and two more without which GCC leaves square roots and
+#: choices out of its vector instructions. They change nothing that this code can observe.
 PLAIN = ("-O3", "-march=native")
 TUNED = (*PLAIN, "-fno-math-errno", "-fno-trapping-math")
 
@@ -47,43 +48,46 @@ def ours(p: Problem) -> Evaluations:
 
 
 def numpy_ucb(p: Problem, actions: np.ndarray) -> tuple[float, np.ndarray]:
-    """All windows at once: one batched eigh, Loewner matrices from its eigenvalues, einsum around them."""
+    """All windows at once, for m >= 1: one batched eigh, Loewner matrices, batched products around them."""
     m, gamma = p.m, p.gamma
-    L, played = len(actions) - m, actions[m:]
-    windows = sliding_window_view(actions[:-1], m, axis=0)  # (L, d, m)
-    lam, Q = np.linalg.eigh(p.A0 + windows @ windows.transpose(0, 2, 1))
+    L = len(actions) - m
+    windows = np.stack([actions[s : s + L] for s in range(m)], axis=1)  # (L, m, d)
+    lam, Q = np.linalg.eigh(p.A0 + windows.transpose(0, 2, 1) @ windows)
     powers = lam**gamma
-    w = np.einsum("lik,li->lk", Q, played)
-    B = np.einsum("lik,lk->li", Q, powers * w)
+    w = (actions[m:, None, :] @ Q)[:, 0]
+    B = (Q @ (powers * w)[:, :, None])[:, :, 0]
     VB = B @ p.V_inv
-    norm = np.sqrt(np.einsum("li,li->l", VB, B))
+    norm = np.sqrt((VB * B).sum(axis=1))
     value = (B @ p.theta).sum() + p.beta * norm.sum()
     U = p.theta + (p.beta / norm)[:, None] * VB
 
-    v = np.einsum("lik,li->lk", Q, U)
-    x, y = lam[:, :, None], lam[:, None, :]
-    gap = x - y
-    near = np.abs(gap) <= 1e-6 * x  # the derivative in the middle is as good there as the quotient elsewhere
-    slope = gamma * (0.5 * (x + y)) ** (gamma - 1.0)
-    loewner = np.where(near, slope, (powers[:, :, None] - powers[:, None, :]) / np.where(near, 1.0, gap))
+    v = (U[:, None, :] @ Q)[:, 0]
+    gap = lam[:, :, None] - lam[:, None, :]
+    near = np.abs(gap) <= 1e-6 * lam[:, :, None]
+    gap[near] = 1.0
+    loewner = (powers[:, :, None] - powers[:, None, :]) / gap
+    # Nearly equal ones: the derivative in the middle is as good there as the quotient is elsewhere.
+    j, i, k = np.nonzero(near)
+    loewner[near] = gamma * (0.5 * (lam[j, i] + lam[j, k])) ** (gamma - 1.0)
     wv = w[:, :, None] * v[:, None, :]
     H = Q @ (loewner * (wv + wv.transpose(0, 2, 1))) @ Q.transpose(0, 2, 1)
+    shares = windows @ H
     grad = np.zeros_like(actions)
-    grad[m:] = np.einsum("lik,lk->li", Q, powers * v)
+    grad[m:] = (Q @ (powers * v)[:, :, None])[:, :, 0]
     for s in range(m):
-        grad[s : s + L] += np.einsum("lij,lj->li", H, actions[s : s + L])
+        grad[s : s + L] += shares[:, s]
     return float(value), grad
+
+
+def eigh(p: Problem) -> Callable[[int], object]:
+    """`numpy.linalg.eigh` alone, on the memory matrices of all windows."""
+    X = p.matrices()
+    return loop(lambda: np.linalg.eigh(X))
 
 
 def numpy(p: Problem) -> Evaluations:
     """NumPy, one call after the other."""
-
-    def run(times: int) -> tuple[float, np.ndarray]:
-        for _ in range(times):
-            found = numpy_ucb(p, p.actions)
-        return found
-
-    return run
+    return loop(lambda: numpy_ucb(p, p.actions))
 
 
 def has_jax() -> bool:
@@ -163,13 +167,18 @@ def _library(options: tuple[str, ...]) -> Any:
     return function
 
 
+def has_closed_form(p: Problem) -> bool:
+    """Whether pair.c computes it: m = 2, A0 = I and an integer gamma."""
+    memory, A0 = make_memory(p.A0, p.m, p.gamma)
+    return A0 is None and p.m == 2 and memory.power.c == 1.0 and memory.power.kind == INTEGER
+
+
 def plain_c(p: Problem, options: tuple[str, ...] = PLAIN) -> Evaluations:
-    """Plain C of the same closed forms: m = 2, A0 = I and an integer gamma."""
-    e = prepare(p)
-    power = e.memory.power
-    if p.m != 2 or e.A0 is not None or power.c != 1.0 or power.kind != INTEGER:
+    """Plain C of the same closed forms."""
+    if not has_closed_form(p):
         raise ValueError(f"pair.c needs m=2, A0=I and an integer gamma, got m={p.m}, gamma={p.gamma:g}")
-    function = _library(options)
+    function, e = _library(options), prepare(p)
+    power = e.memory.power
     d, L = p.actions.shape[1], p.windows
     coefficients = np.array([power.y0, float(power.negative), *power.first, *power.second])
     work, grad = np.zeros((20 + 2 * d) * L), np.zeros_like(e.a)
