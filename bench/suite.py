@@ -60,7 +60,10 @@ def _loop(t, times):  # type: ignore[no-untyped-def]
 
 def yardstick() -> Callable[[int], object]:
     """The loop as a function of the repetitions."""
-    t = np.full((7, 64), 0.5)
+    # At the beginning of a cache line: elsewhere it is up to a tenth slower (measured).
+    room = np.full(7 * 64 + 8, 0.5)
+    first = -room.ctypes.data // 8 % 8
+    t = room[first : first + 7 * 64].reshape(7, 64)
     return lambda times: _loop(t, times)
 
 
