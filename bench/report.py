@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter, NullLocator
+from matplotlib.ticker import NullLocator
 
 from fastlbm.plots import FONT, PAGE, SMALL, save
 
@@ -34,67 +34,69 @@ SCALES = {"window": (1e9, "ns a window"), "block": (1e6, "us a block"), "plan": 
 def draw_growth(curves: Sequence[Curve]) -> Figure:
     """One panel an axis: measured points and, dashed, the power law fitted to the last of them."""
     axes = list(dict.fromkeys(curve.axis for curve in curves))
-    rows = -(-len(axes) // 3)
-    figure = Figure(figsize=(PAGE, 2.4 * rows), layout="constrained")
-    panels = figure.subplots(rows, 3, squeeze=False).ravel()
-    for panel in panels[len(axes) :]:
-        panel.remove()
-    for panel, axis in zip(panels, axes, strict=False):
+    figure, panels = _panels(len(axes), 3, 2.6)
+    for panel, axis in zip(panels, axes, strict=True):
         chosen = [curve for curve in curves if curve.axis == axis]
         for curve, (colour, marker) in zip(chosen, STYLES, strict=False):
             _draw_curve(panel, curve, colour, marker)
+        sizes = sorted({size for curve in chosen for size in curve.sizes if curve.axis != "T"})
+        if sizes:
+            panel.set_xticks(sizes[:: -(-len(sizes) // 7)], [f"{x:g}" for x in sizes[:: -(-len(sizes) // 7)]])
+            panel.xaxis.set_minor_locator(NullLocator())
         panel.set_xlabel(axis, fontsize=FONT)
-        panel.set_ylabel(SCALES.get(chosen[0].unit, (1.0, f"s an {chosen[0].unit}"))[1], fontsize=FONT)
-        _finish(panel)
+        panel.set_ylabel(_unit(chosen[0])[1], fontsize=FONT)
+        panel.legend(
+            fontsize=SMALL - 1, frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2
+        )
     return figure
+
+
+def _panels(count: int, columns: int, height: float) -> tuple[Figure, list[Axes]]:
+    """A figure of a page's width with so many panels."""
+    rows = -(-count // columns)
+    figure = Figure(figsize=(PAGE, height * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for panel in panels[count:]:
+        panel.remove()
+    for panel in panels[:count]:
+        panel.tick_params(labelsize=SMALL)
+        panel.spines[["top", "right"]].set_visible(False)
+    return figure, panels[:count]
+
+
+def _unit(curve: Curve) -> tuple[float, str]:
+    """What seconds are multiplied with, and the name of the result."""
+    return SCALES.get(curve.unit, (1.0, f"s an {curve.unit}"))
 
 
 def _draw_curve(panel: Axes, curve: Curve, colour: str, marker: str) -> None:
-    scale = SCALES.get(curve.unit, (1.0, ""))[0]
-    x, y = np.array(curve.sizes), scale * np.array(curve.seconds)
+    x, y = np.array(curve.sizes), _unit(curve)[0] * np.array(curve.seconds)
     label = f"{curve.label}: {curve.axis}^{curve.exponent:.2f}"
     panel.loglog(x, y, marker=marker, color=colour, markersize=3, linewidth=1.0, label=label)
     tail = x[x >= curve.tail]
-    middle = np.exp(np.mean(np.log(y[x >= curve.tail]))) / np.exp(np.mean(np.log(tail))) ** curve.exponent
-    panel.loglog(tail, middle * tail**curve.exponent, "--", color=colour, linewidth=0.8)
-    if len(x) <= 7:
-        panel.set_xticks(x, [f"{size:g}" for size in x])
-        panel.xaxis.set_minor_locator(NullLocator())
-        panel.xaxis.set_minor_formatter(NullFormatter())
+    # Through the middle of the points that were fitted.
+    factor = np.exp(np.mean(np.log(y[x >= curve.tail]) - curve.exponent * np.log(tail)))
+    panel.loglog(tail, factor * tail**curve.exponent, "--", color=colour, linewidth=0.8)
 
 
 def draw_history(records: Sequence[dict[str, Any]]) -> Figure:
-    """Every entry's ratio over the records of one machine, relative to the first; the noise as bars."""
-    figure = Figure(figsize=(PAGE, 3.2), layout="constrained")
-    panel = figure.subplots()
+    """One panel an entry: its ratio over the records of one machine, the first being 1; the noise as bars."""
     names = list(dict.fromkeys(name for record in records for name in record["entries"]))
-    greys = np.linspace(0.0, 0.7, max(len(names), 1))
-    markers = "os^Dv<>ph*X8Pd"
-    for k, name in enumerate(names):
+    figure, panels = _panels(len(names), 4, 1.5)
+    for panel, name in zip(panels, names, strict=True):
         points = [(i, r["entries"][name]) for i, r in enumerate(records, 1) if name in r["entries"]]
-        at = np.array([i for i, _ in points])
         ratio, noise = (np.array([entry[key] for _, entry in points]) for key in ("ratio", "noise"))
+        relative = ratio / ratio[0]
         panel.errorbar(
-            at,
-            ratio / ratio[0],
-            yerr=noise * ratio / ratio[0],
-            marker=markers[k % len(markers)],
-            color=str(greys[k]),
-            markersize=3,
-            linewidth=0.8,
-            label=name,
+            [i for i, _ in points], relative, noise * relative, color=STYLES[0][0], marker="o", ms=3
         )
-    panel.set_xticks(range(1, len(records) + 1), [record["day"] for record in records])
-    panel.set_ylabel("cost, first record = 1", fontsize=FONT)
-    _finish(panel)
-    panel.legend(fontsize=SMALL, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        panel.set_title(name, fontsize=SMALL)
+        panel.set_xlim(0.5, len(records) + 0.5)
+        panel.set_ylim(min(0.8, 0.95 * relative.min()), max(1.2, 1.05 * relative.max()))
+        panel.xaxis.get_major_locator().set_params(integer=True)
+    figure.supxlabel(f"record, {records[0]['day']} to {records[-1]['day']}", fontsize=FONT)
+    figure.supylabel("cost beside the loop, first record = 1", fontsize=FONT)
     return figure
-
-
-def _finish(panel: Axes) -> None:
-    panel.tick_params(labelsize=SMALL)
-    panel.spines[["top", "right"]].set_visible(False)
-    panel.legend(fontsize=SMALL - 1, frameon=False)
 
 
 def tables(curves: Sequence[Curve]) -> tuple[pd.DataFrame, str]:
@@ -108,7 +110,7 @@ def tables(curves: Sequence[Curve]) -> tuple[pd.DataFrame, str]:
     )
     lines = ["| against | what | sizes | first | last | exponent |", "|---|---|---|---|---|---|"]
     for c in curves:
-        scale, unit = SCALES.get(c.unit, (1.0, f"s an {c.unit}"))
+        scale, unit = _unit(c)
         first, last = scale * c.seconds[0], scale * c.seconds[-1]
         lines.append(
             f"| {c.axis} | {c.label} | {c.sizes[0]:g} to {c.sizes[-1]:g} | {first:.3g} | {last:.3g} {unit} "
