@@ -21,7 +21,7 @@ PATH = Path(__file__).with_name("history.json")
 #: Records of one machine that a new one is compared with: their median.
 RECENT = 5
 #: What is slower by less than the first share is never named, by more than the second always.
-LEAST, MOST = 0.10, 0.20
+LEAST, MOST = 0.10, 0.15
 #: Between them: this many times the noise of both measurements.
 NOISES = 3.0
 

@@ -117,7 +117,8 @@ def selftest() -> int:
             _, findings = check(records, names)
             slower = [f.name for f in findings.values() if f.slower]
             quiet += not slower
-            print(f"  no change: {', '.join(slower) or 'no alarm'}", flush=True)
+            largest = max(f.factor for f in findings.values())
+            print(f"  no change: {', '.join(slower) or 'no alarm'}, at most {largest:.2f}x", flush=True)
             victim = names[k * len(names) // TRIES]
             _, findings = check(records, names, {victim: SHARE})
             others = [f.name for f in findings.values() if f.slower and f.name != victim]

@@ -74,8 +74,8 @@ def stored(path: Path, *ratios: float, noise: float = 0.01, work: int = 7) -> li
     [
         (1.0, 0.01, False),
         (1.09, 0.0, False),  # below what is ever named
-        (1.15, 0.0, True),
-        (1.15, 0.06, False),  # within the noise
+        (1.14, 0.0, True),
+        (1.14, 0.06, False),  # within the noise
         (1.3, 0.5, True),  # above what noise can excuse
         (0.5, 0.0, False),
     ],
