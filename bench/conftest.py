@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def timed(benchmark: Any) -> Callable[..., Any]:
-    """Times a call; `work` counts what it does, so that extra_info has the cost of one of each.
+    """Times a call; `work` counts what it does, as in `window=20`, so that extra_info has the cost of one.
 
     The first call, which may compile, is not timed.
     """
@@ -18,12 +18,12 @@ def timed(benchmark: Any) -> Callable[..., Any]:
     def run(call: Callable[..., Any], *arguments: Any, **work: float) -> Any:
         call(*arguments)
         found = benchmark(call, *arguments)
-        benchmark.extra_info.update(work)
-        if benchmark.stats is not None:
-            best = benchmark.stats.stats.min
-            for name, count in work.items():
-                benchmark.extra_info[f"ns for each of {name}"] = 1e9 * best / count
-                benchmark.extra_info[f"{name} a second"] = count / best
+        for name, count in work.items():
+            benchmark.extra_info[f"{name}s"] = count
+            if benchmark.stats is not None:
+                best = benchmark.stats.stats.min
+                benchmark.extra_info[f"ns per {name}"] = 1e9 * best / count
+                benchmark.extra_info[f"{name}s per second"] = count / best
         return found
 
     return run

@@ -50,7 +50,7 @@ def test_value_and_gradient(benchmark: Any, timed: Any, name: str, library: str)
     benchmark.group = name
     times = 100 if library in ("fastlbm", "C") else 1
     call = make(p)
-    found = timed(call, times, evaluations=times * blocks, windows=times * blocks * p.windows)
+    found = timed(call, times, evaluation=times * blocks, window=times * blocks * p.windows)
     if library != "eigh":
         value, grad = naive.block_ucb(p.actions, p.m, p.gamma, p.theta, p.V_inv, p.beta, "O3M", p.A0)
         assert found[0] == pytest.approx(value, rel=1e-10)
@@ -64,7 +64,7 @@ def test_spectra(benchmark: Any, timed: Any, k: int, library: str) -> None:
     X = np.eye(k) + root @ root.transpose(0, 2, 1)
     benchmark.group = f"spectra-{k}"
     if library == "eigh":
-        timed(np.linalg.eigh, X, matrices=TILE)
+        timed(np.linalg.eigh, X, problem=TILE)
         return
     # Rows of the tile: the matrices, the eigenvectors, and the eigenvalues behind scratch.
     rows, lam = np.zeros((5 * k * k + 2 * k, TILE)), 4 * k * k
@@ -74,7 +74,7 @@ def test_spectra(benchmark: Any, timed: Any, k: int, library: str) -> None:
         rows[: k * k] = entries
         spectra(rows, 0, lam, k * k, k, TILE)
 
-    timed(solve, matrices=TILE)
+    timed(solve, problem=TILE)
     expected = np.linalg.eigvalsh(X)
     np.testing.assert_allclose(np.sort(rows[lam : lam + k].T), expected, rtol=1e-10, atol=1e-10)
 
@@ -85,7 +85,7 @@ def test_update_of_the_inverse(benchmark: Any, timed: Any, d: int, library: str)
     b, times = np.random.default_rng(0).standard_normal(d) / d, 100
     benchmark.group = f"Sherman-Morrison-{d}"
     if library == "fastlbm":
-        timed(absorb_often, make_estimator(d, 1.0), b, times, updates=times)
+        timed(absorb_often, make_estimator(d, 1.0), b, times, update=times)
         return
     V_inv = np.eye(d)
 
@@ -94,7 +94,7 @@ def test_update_of_the_inverse(benchmark: Any, timed: Any, d: int, library: str)
             w = V_inv @ b
             V_inv[:] -= np.outer(w, w) / (1.0 + b @ w)
 
-    timed(update, updates=times)
+    timed(update, update=times)
 
 
 @pytest.mark.parametrize("lanes", [1, 8])
@@ -107,5 +107,5 @@ def test_ascent(timed: Any, name: str, lanes: int) -> None:
         return ascend(e.memory, e.A0, e.belief, start.copy(), 0, 20, 1e-300, -np.inf, values)
 
     evaluations = climb()
-    assert timed(climb, evaluations=evaluations) == evaluations
+    assert timed(climb, evaluation=evaluations) == evaluations
     assert np.isfinite(values).all()

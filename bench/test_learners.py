@@ -34,11 +34,11 @@ CASES = {
 def test_episode(timed: Any, name: str) -> None:
     env, agent, T = CASES[name]
     lbm.run(env, agent, T=50)  # compiles
-    run = timed(lambda: lbm.run(env, agent, T=T), steps=T)
+    run = timed(lambda: lbm.run(env, agent, T=T), step=T)
     assert run.t[-1] == T
     assert np.isfinite(run.reward).all()
 
 
 @pytest.mark.parametrize("T", [10_000, 1_000_000])
 def test_drawing_the_noise_alone(timed: Any, T: int) -> None:
-    timed(lambda: np.random.default_rng(0).standard_normal(T), steps=T)
+    timed(lambda: np.random.default_rng(0).standard_normal(T), step=T)

@@ -31,7 +31,7 @@ def test_plan(benchmark: Any, timed: Any, name: str, kind: str) -> None:
     previous = lbm.plan_block(**shape).actions if kind == "warm" else None
     benchmark.group = name
     evaluations = lbm.plan_block(**shape, previous=previous).evaluations
-    plan = timed(lambda: lbm.plan_block(**shape, previous=previous), evaluations=evaluations)
+    plan = timed(lambda: lbm.plan_block(**shape, previous=previous), evaluation=evaluations)
     assert plan.evaluations == evaluations
 
 
@@ -40,11 +40,11 @@ def test_scipy_from_one_start(benchmark: Any, timed: Any, method: str) -> None:
     p = optimisers.problems(1)[0]
     start = np.tile(np.eye(3), (8, 1))[:22].ravel() + 0.1
     benchmark.group = "d3-m2-L20"
-    assert timed(optimisers.scipy_methods(p)[method], start, starts=1) > 0.0
+    assert timed(optimisers.scipy_methods(p)[method], start, start=1) > 0.0
 
 
 @pytest.mark.parametrize(("K", "m"), [(4, 2), (16, 2), (64, 2), (8, 4)])
 def test_finite_plan(timed: Any, K: int, m: int) -> None:
     arms = lbm.Finite(lbm.Ball(3).sample(K, seed=1))
     shape: dict[str, Any] = {"d": 3, "m": m, "gamma": -3.0, "L": 20, "theta": ROTTING.theta, "actions": arms}
-    assert timed(lambda: lbm.plan_block(**shape), windows=20 * K ** (m + 1)).exact
+    assert timed(lambda: lbm.plan_block(**shape), window=20 * K ** (m + 1)).exact

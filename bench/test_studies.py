@@ -23,13 +23,13 @@ FIRST = {"import": "import fastlbm", "first run": f"import fastlbm as lbm; {RUN}
 def test_study(timed: Any, tmp_path: Path, threads: int) -> None:
     study = lbm.Study.from_dict({**STUDY, "seeds": 10, "T": 500})
     folders = (tmp_path / str(k) for k in range(10**6))
-    results = timed(lambda: study.run(next(folders), executor=threads, progress=False), steps=10 * 500)
+    results = timed(lambda: study.run(next(folders), executor=threads, progress=False), step=10 * 500)
     assert set(results.frame["seed"]) == set(range(10))
 
 
 @pytest.mark.parametrize("name", FIRST)
 def test_startup(timed: Any, name: str) -> None:
-    timed(lambda: subprocess.run([sys.executable, "-c", FIRST[name]], check=True), processes=1)
+    timed(lambda: subprocess.run([sys.executable, "-c", FIRST[name]], check=True), start=1)
 
 
 def test_startup_with_an_empty_cache(benchmark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,7 +42,7 @@ def test_startup_with_an_empty_cache(benchmark: Any, tmp_path: Path, monkeypatch
         subprocess.run([sys.executable, "-c", FIRST["first run"]], check=True)
 
     benchmark.pedantic(compile_all, rounds=1)
-    benchmark.extra_info["processes"] = 1
+    benchmark.extra_info["starts"] = 1
 
 
 @pytest.mark.skipif(not growth.can_measure_peaks(), reason="needs Linux's /proc")
