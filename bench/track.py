@@ -146,6 +146,8 @@ def main(options: argparse.Namespace) -> int:
         raise ValueError(f"--inject needs an entry that is measured, got {unmeasured[0]!r}")
     if options.store and inject:
         raise ValueError("--store does not go with --inject: the record would be wrong")
+    if options.store and not options.history.parent.is_dir():
+        raise ValueError(f"--history must be in a folder that exists, got {str(options.history)!r}")
     if options.selftest:
         return selftest()
     machine = history.fingerprint()

@@ -187,7 +187,7 @@ def test_an_injection_is_more_of_the_same_work(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(suite, "yardstick", lambda: lambda times: None)
     suite.measure(["x"])
     suite.measure(["x"], {"x": 0.3})
-    assert set(counted) == {10, 13}
+    assert set(counted) == {1, 10, 13}
 
 
 def test_stages_end_when_they_bring_nothing_new() -> None:
@@ -214,6 +214,10 @@ def test_entries_repeat_themselves(name: str) -> None:
         (["track", "--inject", f"{ENTRY}=-1"], "between 0 and 10"),
         (["track", "--only", "nothing"], "no entry has the name 'nothing'"),
         (["track", "--store", "--inject", f"{ENTRY}=0.3"], "--store does not go with --inject"),
+        (
+            ["track", "--store", "--history", "no/such/folder/x.json"],
+            "--history must be in a folder that exists",
+        ),
         (["headline", "--json", "no/such/folder/x.json"], "--json must be in a folder that exists"),
         (["report", "--out", __file__], "File exists"),
         (["nothing"], "invalid choice"),
