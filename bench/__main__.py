@@ -1,4 +1,10 @@
-"""`python -m bench kernels`: the cost of value and gradient beside `numpy.linalg.eigh`, and how it grows.
+"""`python -m bench headline`: everything that is asked of fastlbm's speed, in one table.
+
+`python -m bench track`: whether something got slower than the stored measurements of the same machine.
+
+`python -m bench report`: the cost against d, m, L, K and T, and the history, as pictures and tables.
+
+`python -m bench kernels`: the cost of value and gradient beside `numpy.linalg.eigh`, and how it grows.
 
 `python -m bench plans`: how good plans are and what they cost, and how the bounds on OPT close.
 
@@ -13,62 +19,40 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 
 # The yardstick is one thread of LAPACK, as the kernels are one thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from . import learners, plans, selection, studies
-from .problems import Problem, eigh_seconds, problem, seconds_per_window
-
-#: What is promised of one window at L = 20: (label, problem, at most this share of an eigh of its matrix).
-HEADLINES = (
-    ("d=3 m=2 gamma=-3   A0=I", problem(3, 2, 20, -3.0), 25),
-    ("d=3 m=2 gamma=-2.5 A0=I", problem(3, 2, 20, -2.5), 12),
-    ("d=3 m=2 gamma=-3   A0 general", problem(3, 2, 20, -3.0, isotropic=False), 7),
-    ("d=50 m=2 gamma=-3  A0=I", problem(50, 2, 20, -3.0), 80),
-)
+from . import headline, learners, plans, report, selection, studies, track, windows
 
 
-def ratio(p: Problem, rounds: int = 3) -> tuple[float, float, float]:
-    """Seconds a window, seconds an eigh, and their ratio: the median of interleaved rounds."""
-    pairs = sorted(
-        ((seconds_per_window(p), eigh_seconds(p)) for _ in range(rounds)), key=lambda x: x[1] / x[0]
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; bad arguments end with the exit code 2."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    ours, yardstick = pairs[rounds // 2]
-    return ours, yardstick, yardstick / ours
-
-
-def kernels() -> None:
-    """The table of the promises, then the growth in d, m and L."""
-    print(f"{'value + gradient, one window':32} {'ns':>8} {'eigh ns':>9} {'eigh/ours':>10} {'promised':>9}")
-    for label, p, promised in HEADLINES:
-        ours, yardstick, times = ratio(p)
-        print(f"{label:32} {ours * 1e9:8.1f} {yardstick * 1e9:9.0f} {times:10.1f} {promised:9d}")
-    growth = (
-        ("d", [(d, problem(d, 2, 20, -3.0)) for d in (2, 3, 4, 8, 16, 32, 64)]),
-        ("d, A0 general", [(d, problem(d, 2, 20, -3.0, isotropic=False)) for d in (2, 3, 4, 8, 16, 32, 64)]),
-        ("m, d=16", [(m, problem(16, m, 20, -3.0)) for m in range(1, 9)]),
-        ("m, d=3", [(m, problem(3, m, 20, -3.0)) for m in range(1, 9)]),
-        ("L", [(L, problem(3, 2, L, -3.0)) for L in (1, 2, 5, 10, 20, 50, 100, 200)]),
-        ("gamma", [(g, problem(3, 2, 20, g)) for g in (-4.0, -3.0, -2.5, -1.0, 0.5, 1.0, 2.0, 3.7)]),
-    )
-    for name, cases in growth:
-        print(f"\nns a window against {name} (else d=3, m=2, L=20, gamma=-3, A0=I)")
-        print("  ".join(f"{value:g}: {seconds_per_window(p) * 1e9:.0f}" for value, p in cases))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     suites = {
-        "kernels": kernels,
-        "plans": plans.main,
-        "learners": learners.main,
-        "selection": selection.main,
-        "studies": studies.main,
+        "kernels": windows,
+        "plans": plans,
+        "learners": learners,
+        "selection": selection,
+        "studies": studies,
     }
-    parser.add_argument("suite", choices=suites, help="what to measure")
-    suites[parser.parse_args().suite]()
+    for name, module in (("headline", headline), ("track", track), ("report", report)):
+        command = commands.add_parser(name, help=(module.__doc__ or "").partition("\n")[0])
+        module.add_arguments(command)
+        command.set_defaults(run=module.main)
+    for name, module in suites.items():
+        command = commands.add_parser(name, help=(module.__doc__ or "").partition("\n")[0])
+        command.set_defaults(run=lambda _, module=module: module.main())
+    options = parser.parse_args(arguments)
+    try:
+        return options.run(options) or 0
+    except (ValueError, OSError) as error:
+        parser.exit(2, f"{parser.prog}: error: {error}\n")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

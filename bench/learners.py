@@ -10,7 +10,8 @@ import numpy as np
 import fastlbm as lbm
 
 from .plans import THETA
-from .problems import eigh_seconds, fastest, problem
+from .problems import eigh_seconds, problem
+from .timing import fastest
 
 #: The instance of the paper's Figure 1 left.
 ROTTING = lbm.LBM(THETA, m=2, gamma=-3.0, sigma=0.1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +10,8 @@ from fastlbm.kernels._jit import kernel
 from fastlbm.kernels.blocks import Work, evaluate, make_work
 from fastlbm.kernels.memory import Memory, make_memory
 from fastlbm.kernels.optimism import O3M, Belief
+
+from .timing import fastest
 
 
 class Problem(NamedTuple):
@@ -77,17 +77,6 @@ def repeat(memory, A0, belief, a, lanes, work, values, grad, times):  # type: ig
     """`times` evaluations in a row, as an optimiser makes them: no Python in between."""
     for _ in range(times):
         evaluate(memory, A0, belief, a, lanes, work, values, grad)
-
-
-def fastest(call: Callable[[], object], rounds: int = 20) -> float:
-    """Seconds of the fastest of several calls; the first, which may compile, does not count."""
-    call()
-    best = np.inf
-    for _ in range(rounds):
-        begin = time.perf_counter()
-        call()
-        best = min(best, time.perf_counter() - begin)
-    return float(best)
 
 
 def seconds_per_window(p: Problem, lanes: int = 1) -> float:

@@ -1,13 +1,21 @@
-"""Value and gradient of a block: compiled, in NumPy, and the eigenproblems alone in NumPy."""
+"""Kernels, each beside others that do the same: value and gradient, spectra, the update of V^-1, ascents."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
+from fastlbm.kernels.ascent import ascend
+from fastlbm.kernels.estimator import make_estimator
+from fastlbm.kernels.spectra import TILE, spectra
 from tests import naive
 
-from .problems import prepare, problem, repeat
+from . import yardsticks
+from .problems import prepare, problem
+from .suite import absorb_often
 
 CASES = {
     "d3-m2-L20-gamma-3": {"d": 3, "m": 2, "L": 20, "gamma": -3.0},
@@ -19,25 +27,85 @@ CASES = {
     "d50-m2-L20": {"d": 50, "m": 2, "L": 20, "gamma": -3.0},
     "d3-m2-L200": {"d": 3, "m": 2, "L": 200, "gamma": -3.0},
 }
+#: Makers of the competitors, and how many blocks one repetition evaluates.
+LIBRARIES: dict[str, tuple[Callable[..., Any], int]] = {
+    "fastlbm": (yardsticks.ours, 1),
+    "numpy": (yardsticks.numpy, 1),
+    "eigh": (yardsticks.eigh, 1),
+    "C": (yardsticks.plain_c, 1),
+    "jax-jit": (yardsticks.jax_jit, 1),
+    "jax-vmap": (yardsticks.jax_vmap, yardsticks.BATCH),
+}
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("library", ["fastlbm", "numpy", "eigh"])
-def test_value_and_gradient(benchmark, name: str, library: str) -> None:  # type: ignore[no-untyped-def]
-    p = problem(**CASES[name])
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_value_and_gradient(benchmark: Any, timed: Any, name: str, library: str) -> None:
+    p = problem(**CASES[name])  # type: ignore[arg-type]
+    make, blocks = LIBRARIES[library]
+    if library == "C" and (yardsticks.compiler() is None or not yardsticks.has_closed_form(p)):
+        pytest.skip("needs a C compiler, m=2, A0=I and an integer gamma")
+    if library.startswith("jax") and not yardsticks.has_jax():
+        pytest.skip("needs JAX")
     benchmark.group = name
-    benchmark.extra_info["windows"] = p.windows
+    times = 100 if library in ("fastlbm", "C") else 1
+    call = make(p)
+    found = timed(call, times, evaluation=times * blocks, window=times * blocks * p.windows)
+    if library != "eigh":
+        value, grad = naive.block_ucb(p.actions, p.m, p.gamma, p.theta, p.V_inv, p.beta, "O3M", p.A0)
+        assert found[0] == pytest.approx(value, rel=1e-10)
+        np.testing.assert_allclose(found[1], grad, rtol=0.0, atol=1e-9 * np.abs(grad).max())
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 8, 16])
+@pytest.mark.parametrize("library", ["fastlbm", "eigh"])
+def test_spectra(benchmark: Any, timed: Any, k: int, library: str) -> None:
+    root = np.random.default_rng(0).standard_normal((TILE, k, k))
+    X = np.eye(k) + root @ root.transpose(0, 2, 1)
+    benchmark.group = f"spectra-{k}"
+    if library == "eigh":
+        timed(np.linalg.eigh, X, problem=TILE)
+        return
+    # Rows of the tile: the matrices, the eigenvectors, and the eigenvalues behind scratch.
+    rows, lam = np.zeros((5 * k * k + 2 * k, TILE)), 4 * k * k
+    entries = X.transpose(1, 2, 0).reshape(k * k, TILE)
+
+    def solve() -> None:
+        rows[: k * k] = entries
+        spectra(rows, 0, lam, k * k, k, TILE)
+
+    timed(solve, problem=TILE)
+    expected = np.linalg.eigvalsh(X)
+    np.testing.assert_allclose(np.sort(rows[lam : lam + k].T), expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("d", [3, 16, 64])
+@pytest.mark.parametrize("library", ["fastlbm", "numpy"])
+def test_update_of_the_inverse(benchmark: Any, timed: Any, d: int, library: str) -> None:
+    b, times = np.random.default_rng(0).standard_normal(d) / d, 100
+    benchmark.group = f"Sherman-Morrison-{d}"
     if library == "fastlbm":
-        times = 100
-        e = prepare(p)
-        repeat(*e, 1)  # compiles
-        benchmark.extra_info["evaluations"] = times
-        benchmark(repeat, *e, times)
-        reference, grad = naive.block_ucb(p.actions, p.m, p.gamma, p.theta, p.V_inv, p.beta, "O3M", p.A0)
-        assert e.values[0] == pytest.approx(reference, rel=1e-10)
-        np.testing.assert_allclose(e.grad.T, grad, rtol=0.0, atol=1e-9 * np.abs(grad).max())
-    elif library == "numpy":
-        benchmark.extra_info["evaluations"] = 1
-        benchmark(naive.block_ucb, p.actions, p.m, p.gamma, p.theta, p.V_inv, p.beta, "O3M", p.A0)
-    else:
-        benchmark(np.linalg.eigh, p.matrices())
+        timed(absorb_often, make_estimator(d, 1.0), b, times, update=times)
+        return
+    V_inv = np.eye(d)
+
+    def update() -> None:
+        for _ in range(times):
+            w = V_inv @ b
+            V_inv[:] -= np.outer(w, w) / (1.0 + b @ w)
+
+    timed(update, update=times)
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+@pytest.mark.parametrize("name", ["d3-m2-L20-gamma-3", "d16-m4-L20"])
+def test_ascent(timed: Any, name: str, lanes: int) -> None:
+    e = prepare(problem(**CASES[name]), lanes)  # type: ignore[arg-type]
+    start, values = 0.9 * e.a, np.empty(lanes)
+
+    def climb() -> int:
+        return ascend(e.memory, e.A0, e.belief, start.copy(), 0, 20, 1e-300, -np.inf, values)
+
+    evaluations = climb()
+    assert timed(climb, evaluation=evaluations) == evaluations
+    assert np.isfinite(values).all()

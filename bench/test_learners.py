@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,28 +12,33 @@ import fastlbm as lbm
 from .learners import ROTTING
 
 ARMS = lbm.LBM(ROTTING.theta, m=2, gamma=-3.0, actions=lbm.Finite(lbm.Ball(3).sample(6, seed=0)))
+PAIRS = [(m, gamma) for m in range(3) for gamma in (-3.0, -1.0)]
 CASES = {
     "O3M": (ROTTING, lbm.O3M(2, -3.0, 2_000, L=20), 2_000),
+    "O3M, T=200": (ROTTING, lbm.O3M(2, -3.0, 2_000, L=20), 200),
     "OM": (ROTTING, lbm.OM(2, -3.0, 2_000, L=20), 2_000),
     "OM-Block": (ROTTING, lbm.OMBlock(2, -3.0, 1_000, L=10), 1_000),
     "OFUL": (ROTTING, lbm.OFUL(5_000), 5_000),
+    "doubling": (ROTTING, lbm.Doubling(lbm.O3M(2, -3.0, 500, L=20)), 2_000),
     "oracle greedy": (ROTTING, lbm.OracleGreedy(), 10_000),
+    "cycle": (ROTTING, lbm.Cyclic(np.eye(3)), 100_000),
     "O3M, switch=1": (ROTTING, lbm.O3M(2, -3.0, 1_000_000, L=20, switch=1.0), 1_000_000),
+    "Combiner": (ROTTING, lbm.BanditCombiner(PAIRS, 1_000, L=10, scale=0.01), 1_000),
+    "selector": (ROTTING, lbm.EvidenceSelector(PAIRS, 1_000, L=20), 1_000),
     "O3M on arms": (ARMS, lbm.O3M(2, -3.0, 2_000, L=20), 2_000),
     "OFUL on arms": (ARMS, lbm.OFUL(5_000), 5_000),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_episode(benchmark, name: str) -> None:  # type: ignore[no-untyped-def]
+def test_episode(timed: Any, name: str) -> None:
     env, agent, T = CASES[name]
     lbm.run(env, agent, T=50)  # compiles
-    benchmark.extra_info["steps"] = T
-    run = benchmark(lbm.run, env, agent, T=T)
+    run = timed(lambda: lbm.run(env, agent, T=T), step=T)
     assert run.t[-1] == T
     assert np.isfinite(run.reward).all()
 
 
-def test_drawing_the_noise_alone(benchmark) -> None:  # type: ignore[no-untyped-def]
-    benchmark.extra_info["steps"] = 1_000_000
-    benchmark(lambda: np.random.default_rng(0).standard_normal(1_000_000))
+@pytest.mark.parametrize("T", [10_000, 1_000_000])
+def test_drawing_the_noise_alone(timed: Any, T: int) -> None:
+    timed(lambda: np.random.default_rng(0).standard_normal(T), step=T)
