@@ -13,6 +13,8 @@
 `python -m bench selection`: what it costs not to know m and gamma.
 
 `python -m bench studies`: how much of a study's time is spent in kernels.
+
+`python -m bench startup`: what the first call costs.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ import sys
 # The yardstick is one thread of LAPACK, as the kernels are one thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from . import headline, learners, plans, report, selection, studies, track, windows
+from . import headline, learners, plans, report, selection, startup, studies, track, windows
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -39,6 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
         "learners": learners,
         "selection": selection,
         "studies": studies,
+        "startup": startup,
     }
     for name, module in (("headline", headline), ("track", track), ("report", report)):
         command = commands.add_parser(name, help=(module.__doc__ or "").partition("\n")[0])

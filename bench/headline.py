@@ -13,7 +13,7 @@ import numpy as np
 
 import fastlbm as lbm
 
-from . import growth, history, optimisers, yardsticks
+from . import growth, history, optimisers, startup, yardsticks
 from .learners import ROTTING, timed
 from .problems import problem
 from .timing import loop, race
@@ -169,11 +169,8 @@ def grows() -> Iterator[Row]:
 
 def starts(quick: bool) -> Iterator[Row]:
     """6: start-up in fresh processes."""
-    asked = {"import": 1.0, "first run, warm": 2.0, "first run, empty cache": 40.0, "all kernels": 90.0}
-    from . import startup
-
-    found = startup.measure(quick=True) if quick else startup.measure()
-    for name, bound in asked.items():
+    found = startup.measure(quick)
+    for name, bound in startup.ASKED.items():
         if name in found:
             yield at_most(6, f"start-up: {name}", bound, found[name], " s")
         else:

@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from ._finite_tables import LANES, TIE, Index, Model, ucb
 from ._validate import Array
-from .kernels.blocks import features
+from .kernels.blocks import compute_features
 from .kernels.optimism import O3M, OM_BLOCK, Belief, additive, joint
 
 #: A block, its value, a bound of every block's value, and whether no block is better.
@@ -44,7 +44,7 @@ class Objective:
         block = np.ascontiguousarray(actions.transpose(2, 0, 1)).reshape(model.d, steps * lanes)
         work = model.work(steps * lanes, lanes)
         values = np.empty(lanes)
-        features(model.memory, model.form, block, lanes, work)
+        compute_features(model.memory, model.form, block, lanes, work)
         belief = self.belief
         if belief.kind == O3M:
             additive(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from . import _validate
 from ._validate import Array
 from ._value import writable
-from .kernels.blocks import Work, features, make_work
+from .kernels.blocks import Work, compute_features, make_work
 from .kernels.dynamic import bellman, fill_states, reach
 from .kernels.memory import make_memory
 from .kernels.optimism import O3M, OM_BLOCK, Belief, additive
@@ -197,7 +197,7 @@ class Model:
             for s in range(m):
                 block[:, s * lanes : s * lanes + n] = sets[s][windows[which, s]].T
             block[:, first : first + n] = columns[:, vector]
-            features(self.memory, self.form, block, lanes, work)
+            compute_features(self.memory, self.form, block, lanes, work)
             out[:, begin : begin + n] = work.B[:, first : first + n]
         return out
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from . import _validate
 from ._validate import Array
 from ._value import writable
-from .kernels.blocks import evaluate, make_work
+from .kernels.blocks import compute_value, make_work
 from .kernels.memory import make_memory
 from .kernels.optimism import O3M, OM, OM_BLOCK, Belief
 
@@ -59,7 +59,7 @@ def block_ucb(
     columns = np.ascontiguousarray(block.T)
     value, grad = np.empty(1), np.empty((d, n))
     with np.errstate(all="ignore"):
-        evaluate(memory, form, belief, columns, 1, make_work(memory, form, n, 1), value, grad)
+        compute_value(memory, form, belief, columns, 1, make_work(memory, form, n, 1), value, grad)
     if not (np.isfinite(value[0]) and np.isfinite(grad).all()):
         raise ValueError(
             f"actions must keep the powers of the memory matrix finite, got an overflow at gamma={gamma:g}"

@@ -265,7 +265,6 @@ def _facts() -> Iterator[tuple[str, str]]:
     import numba
     import numpy
     import scipy
-    from numba.extending import is_jitted
 
     from .kernels import _jit
 
@@ -288,7 +287,7 @@ def _facts() -> Iterator[tuple[str, str]]:
     elif jit:
         from .kernels import blocks
 
-        path = next(str(f.stats.cache_path) for f in vars(blocks).values() if is_jitted(f))
+        path = str(blocks.compute_value.compiled.stats.cache_path)  # type: ignore[attr-defined]
         yield "disk cache", f"on, {path}, {'writable' if _is_writable(path) else 'NOT writable'}"
 
 

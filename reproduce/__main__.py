@@ -35,7 +35,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--quick", action="store_true", help="fewer runs and shorter horizons, to see that all works"
     )
     parser.add_argument(
-        "--gallery", type=Path, metavar="DIR", help="also write small pictures, and the tables, into this folder"
+        "--gallery",
+        type=Path,
+        metavar="DIR",
+        help="also write small pictures, and the tables, into this folder",
     )
     options = parser.parse_args(argv)
     chosen: list[str] = []

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
-from ._jit import OPTIONS, kernel, part
+from ._jit import inline, kernel, lean
 from ._types import Matrix, Rows, Tiles, Vector
 from .memory import Memory, general_backward, general_forward
 from .optimism import O3M, Belief, additive, joint
@@ -43,44 +41,19 @@ def make_work(memory: Memory, A0: Matrix | None, N: int, lanes: int) -> Work:
     )
 
 
-def forward(memory: Memory, A0: Matrix | None, lanes: int, a: Rows, D: Rows, tiles: Tiles, B: Rows) -> None:
-    """Features B (d, N) of all windows of the blocks in a (d, N), by the form that A0 selects."""
-    if A0 is None:
-        pair_forward(memory, A0, lanes, a, D, tiles, B)
-    else:
-        general_forward(memory, A0, lanes, a, D, tiles, B)
-
-
-def backward(
-    memory: Memory, A0: Matrix | None, lanes: int, a: Rows, U: Rows, D: Rows, tiles: Tiles, grad: Rows
-) -> None:
-    """The gradient: adds to the first m columns of grad (d, N), fills the others, by the same form."""
-    if A0 is None:
-        pair_backward(memory, A0, lanes, a, U, D, tiles, grad)
-    else:
-        general_backward(memory, A0, lanes, a, U, D, tiles, grad)
-
-
-# Compiled, the form is chosen by the type of A0: a problem compiles only the kernels that it needs.
-
-
-@overload(forward, jit_options=OPTIONS, strict=False)  # type: ignore[arg-type]
-def _forward(memory, A0, lanes, a, D, tiles, B):  # type: ignore[no-untyped-def]
-    return pair_forward if isinstance(A0, types.NoneType) else general_forward
-
-
-@overload(backward, jit_options=OPTIONS, strict=False)  # type: ignore[arg-type]
-def _backward(memory, A0, lanes, a, U, D, tiles, grad):  # type: ignore[no-untyped-def]
-    return pair_backward if isinstance(A0, types.NoneType) else general_backward
-
-
-@kernel
+@inline
 def features(memory: Memory, A0: Matrix | None, a: Rows, lanes: int, work: Work) -> None:
-    """work.B from the blocks that lie side by side in a (d, N)."""
-    forward(memory, A0, lanes, a, work.D, work.tiles, work.B)
+    """work.B (d, N) of all windows of the blocks that lie side by side in a (d, N).
+
+    Compiled, the form is chosen by the type of A0: a problem compiles only the kernels that it needs.
+    """
+    if A0 is None:
+        pair_forward(memory, lanes, a, work.tiles, work.B)
+    else:
+        general_forward(memory, A0, lanes, a, work.D, work.tiles, work.B)
 
 
-@part
+@inline
 def evaluate(
     memory: Memory,
     A0: Matrix | None,
@@ -93,8 +66,8 @@ def evaluate(
 ) -> None:
     """values (lanes,) and grad (d, N) of the blocks that lie side by side in a (d, N)."""
     m = memory.m
-    B, U, D, tiles = work.B, work.U, work.D, work.tiles
-    forward(memory, A0, lanes, a, D, tiles, B)
+    B, U = work.B, work.U
+    features(memory, A0, a, lanes, work)
     if belief.kind == O3M:
         additive(belief.theta, belief.V_inv, belief.beta, m, lanes, B, U, work.scratch, values)
     else:
@@ -103,4 +76,28 @@ def evaluate(
     for i in range(a.shape[0]):
         for w in range(m * lanes):
             grad[i, w] = U[i, w]
-    backward(memory, A0, lanes, a, U, D, tiles, grad)
+    if A0 is None:
+        pair_backward(memory, lanes, a, U, work.tiles, grad)
+    else:
+        general_backward(memory, lanes, a, U, work.D, work.tiles, grad)
+
+
+@lean
+def compute_features(memory: Memory, A0: Matrix | None, a: Rows, lanes: int, work: Work) -> None:
+    """`features` for Python."""
+    features(memory, A0, a, lanes, work)
+
+
+@lean
+def compute_value(
+    memory: Memory,
+    A0: Matrix | None,
+    belief: Belief,
+    a: Rows,
+    lanes: int,
+    work: Work,
+    values: Vector,
+    grad: Rows,
+) -> None:
+    """`evaluate` for Python."""
+    evaluate(memory, A0, belief, a, lanes, work, values, grad)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import kernel, part
+from ._jit import kernel, lean, part
 from ._types import Matrix, Rows
 from .blocks import features, make_work
 from .estimator import LOG_DET, SAMPLES, Estimator, absorb_all, repeats
@@ -44,7 +44,7 @@ class Rule(NamedTuple):
     later: Effort  # with the block before as a start
 
 
-@part
+@lean
 def radius(rule: Rule, e: Estimator) -> float:
     """beta."""
     volume = e.ledger[LOG_DET]
@@ -53,7 +53,7 @@ def radius(rule: Rule, e: Estimator) -> float:
     return rule.noise * math.sqrt(rule.confidence + max(volume, 0.0)) + rule.prior
 
 
-@part
+@kernel
 def learn(rule: Rule, e: Estimator, F: Rows, desk: Desk) -> None:
     """The estimator takes in what the desk collected for the block with features F, and the desk is cleared.
 
@@ -72,7 +72,7 @@ def learn(rule: Rule, e: Estimator, F: Rows, desk: Desk) -> None:
         desk.total[j] = 0.0
 
 
-@part
+@lean
 def settle(desk: Desk, often: int) -> None:
     """A new block lies on the desk, to be played `often` times."""
     desk.at[POSITION] = 0
@@ -81,13 +81,12 @@ def settle(desk: Desk, often: int) -> None:
     desk.at[PLANS] += 1
 
 
-@part
+@kernel
 def describe(rule: Rule, memory: Memory, A0: Matrix | None, block: Rows, F: Rows) -> None:
     """F from a block (d, n): its features; for OM-Block its first m actions and its features, in one row."""
     d, n = block.shape
-    one = min(n, 1)  # a literal would compile the kernels below apart
-    work = make_work(memory, A0, n, one)
-    features(memory, A0, block, one, work)
+    work = make_work(memory, A0, n, 1)
+    features(memory, A0, block, 1, work)
     for t in range(n):
         for i in range(d):
             if rule.kind == OM_BLOCK:
@@ -190,7 +189,7 @@ def without_memory(
         play(world, past, tape, desk, noise, until)
 
 
-@kernel
+@part
 def _product(A: Matrix, B: Matrix, out: Matrix) -> None:
     d = A.shape[0]
     for i in range(d):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import kernel, part
+from ._jit import inline, kernel, lean, part
 from ._types import Matrix, Rows, Vector
 
 #: Rank-one updates between two factorisations.
@@ -90,7 +90,7 @@ def absorb_all(e: Estimator, F: Rows, counts: Vector, totals: Vector) -> None:
     estimate(e)
 
 
-@part
+@lean
 def estimate(e: Estimator) -> None:
     """theta = V^-1 U."""
     D = e.theta.shape[0]
@@ -141,7 +141,7 @@ def refresh(e: Estimator) -> None:
             e.V_inv[j, i] = s
 
 
-@kernel
+@inline
 def _sum(x: float, y: float, lost: float) -> tuple[float, float]:
     """x + y and what rounding took from it, to the lost before (Knuth's two-sum)."""
     y += lost
@@ -150,7 +150,7 @@ def _sum(x: float, y: float, lost: float) -> tuple[float, float]:
     return total, (x - (total - share)) + (y - share)
 
 
-@kernel
+@lean
 def cholesky(V: Matrix, R: Matrix) -> float:
     """The lower triangle R with V = R R^T, and ln det V."""
     D = V.shape[0]

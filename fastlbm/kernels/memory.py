@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import column, kernel
+from ._jit import column, inline, part
 from ._types import Matrix, Rows, Tile, Tiles
 from .powers import GENERAL, Power, make_power
 from .spectra import TILE, spectra
@@ -55,7 +55,7 @@ def make_memory(A0: Matrix, m: int, gamma: float) -> tuple[Memory, Matrix | None
     return Memory(d, m, gram, m if gram else d, make_power(gamma, c if gram else None)), A0
 
 
-@kernel
+@part
 def _shifted_products(a: Rows, m: int, lanes: int, D: Rows) -> None:
     """D_s[r] = <a_r, a_{r+s}>, s = 0..m."""
     D[:] = 0.0
@@ -66,7 +66,7 @@ def _shifted_products(a: Rows, m: int, lanes: int, D: Rows) -> None:
                 D[s, w] += a[i, w] * a[i, w + shift]
 
 
-@kernel
+@part
 def _add_products(a: Rows, m: int, lanes: int, K: Rows, grad: Rows) -> None:
     """Adds to grad what comes through D, given K_s[r] = d value / d D_s[r]."""
     for s in range(m + 1):
@@ -78,7 +78,7 @@ def _add_products(a: Rows, m: int, lanes: int, K: Rows, grad: Rows) -> None:
                 grad[i, w + shift] += K[s, w] * a[i, w]
 
 
-@kernel
+@inline
 def _tile_forward(
     memory: Memory, A0: Matrix, lanes: int, a: Rows, D: Rows, start: int, n: int, t: Tile, B: Rows
 ) -> None:
@@ -136,7 +136,7 @@ def _tile_forward(
                 B[i, start + w] = t[row, w]
 
 
-@kernel
+@inline
 def _tile_backward(
     memory: Memory, lanes: int, a: Rows, U: Rows, start: int, n: int, t: Tile, K: Rows, grad: Rows
 ) -> None:
@@ -196,6 +196,7 @@ def _tile_backward(
                         )
 
 
+@part
 def general_forward(memory: Memory, A0: Matrix, lanes: int, a: Rows, D: Rows, tiles: Tiles, B: Rows) -> None:
     """Features B (d, N) of all windows of the blocks in a (d, N); leaves the spectra in the tiles."""
     N = a.shape[1]
@@ -207,9 +208,8 @@ def general_forward(memory: Memory, A0: Matrix, lanes: int, a: Rows, D: Rows, ti
         _tile_forward(memory, A0, lanes, a, D, start, min(TILE, N - start), t, B)
 
 
-def general_backward(
-    memory: Memory, A0: Matrix, lanes: int, a: Rows, U: Rows, D: Rows, tiles: Tiles, grad: Rows
-) -> None:
+@part
+def general_backward(memory: Memory, lanes: int, a: Rows, U: Rows, D: Rows, tiles: Tiles, grad: Rows) -> None:
     """The gradient, given U = d value / d B: adds to the first m columns of grad (d, N), fills the others.
 
     D is used up.

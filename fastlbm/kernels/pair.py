@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from ._jit import column, inline, kernel
+from ._jit import column, inline, part
 from ._types import Rows, Tiles
 from .memory import Memory
 from .powers import (
@@ -31,7 +31,8 @@ _UU, _UV, _VV, _UA, _VA, _C, _S, _F, _H, _FF, _FH, _HH, _ZU, _ZV, _PU, _PV, _YU,
 ROWS = 18
 
 
-def pair_forward(memory: Memory, A0: None, lanes: int, a: Rows, D: Rows, tiles: Tiles, B: Rows) -> None:
+@part
+def pair_forward(memory: Memory, lanes: int, a: Rows, tiles: Tiles, B: Rows) -> None:
     """Features B (d, N) of all windows of the blocks in a (d, N); leaves the spectra in the tiles."""
     d, N = a.shape
     m, power = memory.m, memory.power
@@ -70,9 +71,8 @@ def pair_forward(memory: Memory, A0: None, lanes: int, a: Rows, D: Rows, tiles: 
                 )
 
 
-def pair_backward(
-    memory: Memory, A0: None, lanes: int, a: Rows, U: Rows, D: Rows, tiles: Tiles, grad: Rows
-) -> None:
+@part
+def pair_backward(memory: Memory, lanes: int, a: Rows, U: Rows, tiles: Tiles, grad: Rows) -> None:
     """The gradient, given U = d value / d B: adds to the first m columns of grad (d, N), fills the others."""
     d, N = a.shape
     m, power = memory.m, memory.power
@@ -166,7 +166,7 @@ def _keep(
     t[tile, _ZV + w] = s * left + c * right
 
 
-@kernel
+@inline
 def _integer_spectra(power: Power, t: Tiles, tile: int, n: int) -> None:
     """An integer gamma."""
     shift, y0, negative, first, second = power.c, power.y0, power.negative, power.first, power.second
@@ -185,7 +185,7 @@ def _integer_spectra(power: Power, t: Tiles, tile: int, n: int) -> None:
         _keep(t, tile, w, c, s, f, h, ff, fh, hh)
 
 
-@kernel
+@inline
 def _half_spectra(power: Power, t: Tiles, tile: int, n: int) -> None:
     """Half an integer: the same in r = sqrt(x), then the chain rule for x = r^2."""
     shift, y0, s0, negative = power.c, power.y0, power.s0, power.negative
@@ -204,7 +204,7 @@ def _half_spectra(power: Power, t: Tiles, tile: int, n: int) -> None:
         _keep(t, tile, w, c, s, f, h, ff, fh, hh)
 
 
-@kernel
+@part
 def _general_spectra(power: Power, t: Tiles, tile: int, n: int) -> None:
     """Any gamma, one window after the other."""
     shift, gamma = power.c, power.gamma

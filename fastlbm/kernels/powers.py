@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ._jit import fma, inline, kernel
+from ._jit import fma, inline, part
 
 #: Highest degree of the polynomials; powers up to DEGREE + 1 (or half of it) are taken by multiplication.
 DEGREE = 4
@@ -93,7 +93,7 @@ def homogeneous(a: Coefficients, y: float, z: float) -> float:
     return fma(a[4], h, total)
 
 
-@kernel
+@inline
 def first_difference(x: float, y: float, gamma: float) -> float:
     """f[x, y] for f(x) = x^gamma and any x, y >= 0, to a few units in the last place."""
     low, high = min(x, y), max(x, y)
@@ -107,7 +107,7 @@ def first_difference(x: float, y: float, gamma: float) -> float:
     return low ** (gamma - 1.0) * math.expm1(gamma * math.log1p(gap)) / gap
 
 
-@kernel
+@inline
 def shifted_first_difference(c: float, g: float, gamma: float) -> float:
     """f[c, c + g] for c > 0, g >= 0: the gap g is known better than the difference of c + g and c."""
     gap = g / c
@@ -122,7 +122,7 @@ _CLOSE = 0.3
 _TERMS = 26
 
 
-@kernel
+@part
 def shifted_second_difference(c: float, g: float, h: float, gamma: float) -> float:
     """f[c, c + g, c + h] for c > 0 and g, h >= 0."""
     low, high = min(g, h), max(g, h)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import kernel, part
+from ._jit import inline, kernel, part
 from ._types import Matrix, Rows, Vector
 from .ascent import LANES, ascend, wrapped_rewards
 from .blocks import features, make_work
@@ -47,7 +47,7 @@ class Effort(NamedTuple):
     limit: int  # evaluations after which no new ascent begins
 
 
-@part
+@kernel
 def search(
     memory: Memory,
     A0: Matrix | None,
@@ -130,7 +130,7 @@ def search(
     return best, values[0], evaluations + last, converged
 
 
-@kernel
+@inline
 def _period(m: int, k: int) -> int:
     """Of the k-th cycle to tile: m+1 actions that differ; or k such turns and one more that shifts them.
 
@@ -139,7 +139,7 @@ def _period(m: int, k: int) -> int:
     return k * (m + 1) + 1 if k > 0 else m + 1
 
 
-@kernel
+@inline
 def _copies(m: int, k: int) -> int:
     """Starts that the k-th cycle gives: one for each phase; with m+1 actions, one for each order, if few."""
     if k > 0:
@@ -150,7 +150,7 @@ def _copies(m: int, k: int) -> int:
     return orders
 
 
-@part
+@kernel
 def _cycle_starts(
     memory: Memory,
     A0: Matrix | None,
@@ -206,7 +206,7 @@ def _lane(x: Rows, lanes: int, s: int) -> Rows:
     return out
 
 
-@kernel
+@inline
 def _largest_at(values: Vector) -> int:
     best = 0
     for s in range(1, values.shape[0]):
@@ -251,7 +251,7 @@ def _draw_start(
                 x[i, t * lanes + s] = x[i, (t - period) * lanes + s]
 
 
-@kernel
+@part
 def _draw_action(x: Rows, column: int, rests: float, rng: np.random.Generator) -> None:
     """A uniform unit vector, with the probability `rests` shortened to a rest."""
     d = x.shape[0]
@@ -264,7 +264,7 @@ def _draw_action(x: Rows, column: int, rests: float, rng: np.random.Generator) -
         x[i, column] *= length / math.sqrt(size)
 
 
-@part
+@kernel
 def _greedy(
     memory: Memory, A0: Matrix | None, belief: Belief, x: Rows, s: int, lanes: int, rng: np.random.Generator
 ) -> None:
@@ -272,12 +272,11 @@ def _greedy(
     d, m = memory.d, memory.m
     n = x.shape[1] // lanes
     window = np.zeros((d, m + 1))
-    one = min(n, 1)  # a literal would compile the kernels below apart
-    work = make_work(memory, A0, m + 1, one)
+    work = make_work(memory, A0, m + 1, 1)
     for t in range(n):
         for i in range(d):
             window[i, m] = belief.theta[t * d + i] if belief.kind == OM_BLOCK else belief.theta[i]
-        features(memory, A0, window, one, work)
+        features(memory, A0, window, 1, work)
         size = 0.0
         for i in range(d):
             size += work.B[i, m] * work.B[i, m]
@@ -336,7 +335,7 @@ def _change(best: Rows, out: Rows, s: int, m: int, x: Rows, lanes: int, rng: np.
                     out[i, t * MOVES_AT_ONCE + s] = out[i, source * MOVES_AT_ONCE + s]
 
 
-@kernel
+@part
 def _toggle(x: Rows, column: int) -> None:
     """Shortens an action to a rest, or lengthens a short one to 1."""
     size = 0.0

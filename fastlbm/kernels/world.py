@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._jit import kernel
+from ._jit import inline, kernel, lean
 from ._types import Matrix, Rows, Vector
 from .memory import GRAM_FROM
 from .powers import shifted_first_difference
@@ -138,7 +138,7 @@ def eigen(A: Matrix, Q: Matrix) -> None:
                     Q[i, q] = cosine * right - sine * left
 
 
-@kernel
+@inline
 def decompose(c: float, X: Matrix, recent: Rows, A: Matrix, Q: Matrix) -> None:
     """The spectrum of a window: of R R^T for c > 0, R = recent (m, d), else of X + R^T R; on A's diagonal."""
     m, d = recent.shape
@@ -158,7 +158,7 @@ def decompose(c: float, X: Matrix, recent: Rows, A: Matrix, Q: Matrix) -> None:
     eigen(A, Q)
 
 
-@kernel
+@inline
 def multiply(c: float, gamma: float, recent: Rows, A: Matrix, Q: Matrix, v: Vector, out: Vector) -> None:
     """out (d,) = X^gamma v for the window that was decomposed; the Gram form is c^gamma v + R^T phi R v."""
     m, d = recent.shape
@@ -201,7 +201,7 @@ def response(world: World, past: Past, out: Vector) -> None:
     multiply(world.c, world.gamma, past.recent, A, Q, world.theta, out)
 
 
-@kernel
+@lean
 def product(x: Vector, y: Vector) -> float:
     """<x, y>."""
     s = 0.0
@@ -231,7 +231,7 @@ def rewards(world: World, past: Past, actions: Rows) -> Vector:
     return out
 
 
-@kernel
+@lean
 def push(world: World, past: Past, action: Vector) -> None:
     """The action was played."""
     m, d = past.recent.shape
@@ -246,7 +246,7 @@ def push(world: World, past: Past, action: Vector) -> None:
             past.recent[m - 1, i] = action[i]
 
 
-@kernel
+@inline
 def draw(world: World, rng: np.random.Generator) -> float:
     """One noise."""
     if world.noise == GAUSSIAN:
