@@ -12,6 +12,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import fastlbm
+from fastlbm.kernels.blocks import compute_value, make_work
+from fastlbm.kernels.memory import SLIDE_FROM, make_memory
+from fastlbm.kernels.optimism import O3M, Belief
 
 from . import naive
 from .naive import GAMMAS, OPTIMISM, Problem
@@ -117,6 +120,45 @@ def test_long_memory_agrees_with_numpy(d: int, m: int) -> None:
         value_np, grad_np = naive.block_ucb(**problem)
         np.testing.assert_allclose(value, value_np, rtol=1e-11)
         np.testing.assert_allclose(grad, grad_np, rtol=0, atol=1e-11 * np.abs(grad_np).max())
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("L", [1, 2, 12, 13, 14, 30])
+@pytest.mark.parametrize(("d", "m"), [(1, 13), (2, 13), (3, 20)])
+def test_sliding_sums_have_fifty_digits(d: int, m: int, L: int) -> None:
+    """Blocks shorter than a window, as long, and longer; the first m without sliding is 12."""
+    assert m > SLIDE_FROM
+    problem = naive.problem(d=d, m=m, gamma=-1.5, optimism="O3M", A0="default", L=L)
+    assert error(problem) <= TOLERANCE
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("m", [3, 12, 13, 17])
+def test_blocks_side_by_side_are_as_if_alone(m: int) -> None:
+    """Three blocks in lanes; the dense form, with and without sliding sums."""
+    rng = np.random.default_rng(m)
+    d, L, lanes = 3, 16, 3
+    blocks = rng.standard_normal((lanes, m + L, d)) / 2.0
+    memory, A0 = make_memory(np.diag([1.0, 2.0, 0.5]), m, -1.5)
+    belief = Belief(rng.standard_normal(d), 0.3 * np.eye(d), 1.2, O3M)
+    side_by_side = np.ascontiguousarray(blocks.transpose(2, 1, 0).reshape(d, -1))
+    values, grad = np.empty(lanes), np.empty_like(side_by_side)
+    work = make_work(memory, A0, side_by_side.shape[1], lanes)
+    compute_value(memory, A0, belief, side_by_side, lanes, work, values, grad)
+    for s, block in enumerate(blocks):
+        alone, slope = np.empty(1), np.empty((d, m + L))
+        compute_value(
+            memory,
+            A0,
+            belief,
+            np.ascontiguousarray(block.T),
+            1,
+            make_work(memory, A0, m + L, 1),
+            alone,
+            slope,
+        )
+        np.testing.assert_allclose(values[s], alone[0], rtol=1e-13)
+        np.testing.assert_allclose(grad[:, s::lanes], slope, rtol=0.0, atol=1e-13 * np.abs(slope).max())
 
 
 @pytest.mark.slow

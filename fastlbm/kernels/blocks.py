@@ -8,7 +8,7 @@ import numpy as np
 
 from ._jit import inline, kernel, lean
 from ._types import Matrix, Rows, Tiles, Vector
-from .memory import Memory, general_backward, general_forward
+from .memory import SLIDE_FROM, Memory, general_backward, general_forward
 from .optimism import O3M, Belief, additive, joint
 from .pair import ROWS, pair_backward, pair_forward
 from .spectra import TILE
@@ -20,7 +20,7 @@ class Work(NamedTuple):
 
     B: Rows  # (d, N) features
     U: Rows  # (d, N) derivative of the objective with respect to the features
-    D: Rows  # (m+1, N) shifted inner products, then the derivative with respect to them
+    D: Rows  # (m+1, N) shifted inner products, or sums over windows, then the derivative with respect to them
     tiles: Tiles  # (tiles, rows*TILE) spectra
     scratch: Rows  # (2, N)
 
@@ -30,12 +30,16 @@ def make_work(memory: Memory, A0: Matrix | None, N: int, lanes: int) -> Work:
     """A workspace for `lanes` blocks in N columns."""
     d, m = memory.d, memory.m
     rows = ROWS if A0 is None else make_layout(memory.k).rows
-    shifts = m + 1 if memory.gram and A0 is not None else 0
+    shared, columns = 0, N
+    if A0 is not None and memory.gram:
+        shared = m + 1
+    elif A0 is not None and m > SLIDE_FROM:
+        shared, columns = d * (d + 1) // 2 + 2, N + (m + 1) * lanes
     count = (N - m * lanes + TILE - 1) // TILE
     return Work(
         np.zeros((d, N)),
         np.zeros((d, N)),
-        np.zeros((shifts, N)),
+        np.zeros((shared, columns)),
         np.zeros((count, rows * TILE)),
         np.zeros((2, N)),
     )

@@ -10,7 +10,8 @@ X_j = A0 + sum of the m actions before j, b_j = X_j^gamma a_j  (equations (1) an
 Dense form: the spectrum of X_j, size d. Gram form, for A0 = c I and m < d, with U the d x m matrix of
 the window: X^gamma = c^gamma I + U phi(U^T U) U^T with phi(x) = ((c + x)^gamma - c^gamma)/x, size m.
 In the Gram form every inner product that a window needs is one of D_s[r] = <a_r, a_{r+s}>, s = 0..m,
-shared by all windows, and so is the derivative with respect to it.
+shared by all windows, and so is the derivative with respect to it. In the dense form with many actions in
+a window, the sums over windows slide: what they cost does not depend on m.
 
 This module owns the tiles of both forms; the Gram form for m <= 2 has a module of its own, `pair`.
 """
@@ -29,6 +30,9 @@ from .spectral import apply, general_differences, make_layout, root_differences,
 
 #: Below this c the Gram form subtracts numbers of the size of c^gamma: the dense form is used.
 GRAM_FROM = 1e-3
+
+#: With more actions than this in a window, the dense form does not sum them up anew for each window.
+SLIDE_FROM = 12
 
 
 class Memory(NamedTuple):
@@ -67,6 +71,68 @@ def _shifted_products(a: Rows, m: int, lanes: int, D: Rows) -> None:
 
 
 @part
+def _slide(x: Rows, count: int, m: int, lanes: int) -> None:
+    """Row by row, x[t] becomes the sum of x over the m times before t, for t >= m.
+
+    Time is cut into stretches of m. A window is the end of one and the beginning of the next, whose sums are
+    kept: nothing is subtracted, so nothing is lost, and m does not matter. x has two rows beside its `count`.
+    """
+    N, length = x.shape[1], m * lanes
+    begun, left = count, count + 1
+    for row in range(count):
+        for first in range(0, N, length):
+            end = min(first + length, N)
+            for s in range(lanes):
+                ahead, back = 0.0, 0.0
+                for w in range(first + s, end, lanes):
+                    mirror = column(first + end - lanes + 2 * s - w)
+                    ahead += x[row, w]
+                    back += x[row, mirror]
+                    x[begun, w] = ahead
+                    x[left, mirror] = back
+        for first in range(length, N, length):
+            end = min(first + length, N)
+            for w in range(first, min(first + lanes, end)):
+                x[row, w] = x[begun, column(w - lanes)]
+            for w in range(first + lanes, end):
+                x[row, w] = x[left, column(w - length)] + x[begun, column(w - lanes)]
+
+
+@part
+def _window_sums(a: Rows, m: int, lanes: int, D: Rows) -> None:
+    """D (d(d+1)/2 + 2, ...): the upper triangle of the sum of a a^T over the window of each action."""
+    d, N = a.shape
+    row = 0
+    for i in range(d):
+        for j in range(i, d):
+            for w in range(N):
+                D[row, w] = a[i, w] * a[j, w]
+            row += 1
+    _slide(D, row, m, lanes)
+
+
+@part
+def _add_window_sums(a: Rows, m: int, lanes: int, D: Rows, grad: Rows) -> None:
+    """Adds to grad what comes through the window sums, given their derivative D, the upper triangle of H.
+
+    An action is in the windows of the next m, which are those before the one after them: D goes on behind the
+    last action for as long, with zeros.
+    """
+    d, N = a.shape
+    _slide(D, D.shape[0] - 2, m, lanes)
+    later = column((m + 1) * lanes)
+    row = 0
+    for i in range(d):
+        for j in range(i, d):
+            for w in range(N):
+                grad[i, w] += D[row, later + w] * a[j, w]
+            if i != j:
+                for w in range(N):
+                    grad[j, w] += D[row, later + w] * a[i, w]
+            row += 1
+
+
+@part
 def _add_products(a: Rows, m: int, lanes: int, K: Rows, grad: Rows) -> None:
     """Adds to grad what comes through D, given K_s[r] = d value / d D_s[r]."""
     for s in range(m + 1):
@@ -97,10 +163,17 @@ def _tile_forward(
                 t[row, w] = D[s + 1, shift + w]
     else:
         # X = A0 + sum of a a^T and q = a.
+        slides = m > SLIDE_FROM
+        pair = -1
         for i in range(d):
             for j in range(i, d):
                 row = at.X + i * d + j
-                for s in range(0, max(m, 1), 2):
+                pair += 1
+                if slides:
+                    initial = A0[i, j]
+                    for w in range(n):
+                        t[row, w] = initial + D[pair, start + w]
+                for s in range(0, 0 if slides else max(m, 1), 2):
                     # Two actions of the window a pass; a missing one counts as 0.
                     shift, other = (
                         column(start - min(s + 1, m) * lanes),
@@ -140,7 +213,10 @@ def _tile_forward(
 def _tile_backward(
     memory: Memory, lanes: int, a: Rows, U: Rows, start: int, n: int, t: Tile, K: Rows, grad: Rows
 ) -> None:
-    """Adds the share of n windows to grad (d, N) and, in the Gram form, to K_s[r] = d value / d D_s[r]."""
+    """Adds the share of n windows to grad (d, N) and, in the Gram form, to K_s[r] = d value / d D_s[r].
+
+    Where window sums slide, K gets the upper triangle of H instead.
+    """
     d, m, k, gram = memory.d, memory.m, memory.k, memory.gram
     at = make_layout(k)
     # p = U^T u or u.
@@ -180,7 +256,7 @@ def _tile_backward(
             row = at.y + i
             for w in range(n):
                 grad[i, start + w] += t[row, w]
-            for s in range(m):
+            for s in range(0 if m > SLIDE_FROM else m):
                 shift = column(start - (s + 1) * lanes)
                 for j in range(0, d, 3):
                     # H a with H = 2 S, three columns of H a pass.
@@ -194,6 +270,14 @@ def _tile_backward(
                             + one * t[h1, w] * a[j1, shift + w]
                             + two * t[h2, w] * a[j2, shift + w]
                         )
+    if not gram and m > SLIDE_FROM:
+        pair = 0
+        for i in range(d):
+            for j in range(i, d):
+                row = at.X + i * d + j
+                for w in range(n):
+                    K[pair, start + w] = 2.0 * t[row, w]
+                pair += 1
 
 
 @part
@@ -202,6 +286,8 @@ def general_forward(memory: Memory, A0: Matrix, lanes: int, a: Rows, D: Rows, ti
     N = a.shape[1]
     if memory.gram:
         _shifted_products(a, memory.m, lanes, D)
+    elif memory.m > SLIDE_FROM:
+        _window_sums(a, memory.m, lanes, D)
     for tile in range(tiles.shape[0]):
         start = column(memory.m * lanes + tile * TILE)
         t = tiles[tile].reshape(-1, TILE)
@@ -225,3 +311,5 @@ def general_backward(memory: Memory, lanes: int, a: Rows, U: Rows, D: Rows, tile
         _tile_backward(memory, lanes, a, U, start, min(TILE, N - start), t, D, grad)
     if memory.gram:
         _add_products(a, memory.m, lanes, D, grad)
+    elif memory.m > SLIDE_FROM:
+        _add_window_sums(a, memory.m, lanes, D, grad)
