@@ -170,7 +170,8 @@ def _study(document: dict[str, Any]) -> Spec:
             rng = np.random.default_rng(0)
             _checked(("agent", key), agent._policy, env.actions, env, rng, 0)
             cells.append(Cell(env_name, env, label, agent, T))
-    clean = json.loads(json.dumps({**document, **numbers, "name": name, "spacing": spacing, "T": shared}))
+    common = {"T": shared} if shared else {}
+    clean = json.loads(json.dumps({**document, **numbers, **common, "name": name, "spacing": spacing}))
     return Spec(name, numbers["seed"], numbers["seeds"], numbers["record"], spacing, tuple(cells), clean)
 
 

@@ -48,6 +48,13 @@ def _parser() -> argparse.ArgumentParser:
         "against central differences. The exit code is 1 if that fails.",
     )
     doctor.set_defaults(run=_doctor)
+    compile_ = commands.add_parser(
+        "compile",
+        help="compile the core now, so that first calls need not",
+        description="Compile the core in several processes and keep it on disk, as when an image is built: "
+        "first calls then only load it. What is there already is left as it is.",
+    )
+    compile_.set_defaults(run=_compile)
 
     plan = commands.add_parser(
         "plan",
@@ -237,6 +244,19 @@ def _plot(options: argparse.Namespace) -> int:
 
 def _yes(fact: bool) -> str:
     return "yes" if fact else "no"
+
+
+def _compile(options: argparse.Namespace) -> int:
+    import time
+
+    from . import ahead
+
+    if not ahead.can_keep():
+        raise ValueError("nothing can be kept: NUMBA_DISABLE_JIT and FASTLBM_CACHE=0 must not be set")
+    begin = time.perf_counter()
+    ahead.compile_all()
+    print(f"compiled, or there before: {time.perf_counter() - begin:.1f} s")
+    return 0
 
 
 def _doctor(options: argparse.Namespace) -> int:

@@ -9,6 +9,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from fastlbm import ahead
+
 from .claims import COLUMNS, Claim, rows, statements
 from .page import Page, markdown
 
@@ -55,6 +57,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         pages = [Page(name, *common) for name in dict.fromkeys(chosen)]
     except OSError as error:
         parser.error(f"--out and --gallery must be folders that can be written to: {error}")
+    if ahead.is_cold():
+        print("compiling the core, which is done once and takes a minute at most ...", flush=True)
+        ahead.compile_all()
     claims: list[Claim] = []
     for page in pages:
         begin = time.perf_counter()

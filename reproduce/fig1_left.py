@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 import fastlbm as lbm
 from fastlbm.results import StudyResults
@@ -102,7 +102,7 @@ def _claims(page: Page, published: StudyResults, sphere: StudyResults) -> None:
     O3M, five = total["O3M"], total["O3M"][:5]
     env = published.envs["published"]
     full = {name: _fullness(env, agent) for name, agent in _players().items()}
-    half = stats.t.ppf(0.975, len(five) - 1) * five.std(ddof=1) / np.sqrt(len(five))
+    half = special.stdtrit(len(five) - 1, 0.975) * five.std(ddof=1) / np.sqrt(len(five))
     page.claim("five runs", exact(half / five.mean()))
     page.claim("O3M and greedy", ratio(O3M, total["oracle greedy"]))
     page.claim("O3M and OFUL", ratio(O3M, total["OFUL"]))

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import fastlbm
-from fastlbm import blocks, cli, plots
+from fastlbm import ahead, blocks, cli, plots
+from fastlbm.kernels import _jit
 
 THETA = [0.5, 0.77, 0.09]
 MODEL = ["--theta", "0.5,0.77,0.09"]
@@ -182,3 +183,20 @@ def test_a_drawing_marks_what_does_not_count() -> None:
     assert [bool(bar.get_hatch()) for bar in bottom.patches] == [False, False, True]
     with pytest.raises(ValueError, match="counted_from must be an integer from 0 to 2, got 3"):
         plots.draw_plan(np.eye(3), np.ones(3), theta=THETA, counted_from=3)
+
+
+def test_compile_fills_the_cache_and_says_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(
+        ahead, "_in_process", lambda group: getattr(ahead, group)()
+    )  # what processes would do
+    assert cli.main(["compile"]) == 0
+    assert "compiled" in capsys.readouterr().out
+    assert not ahead.is_cold()
+    monkeypatch.setattr(ahead, "_folder", lambda: tmp_path)
+    assert ahead.is_cold()
+    monkeypatch.setattr(_jit, "CACHE", False)
+    assert not ahead.is_cold()
+    assert cli.main(["compile"]) == 2
+    assert "FASTLBM_CACHE" in capsys.readouterr().err

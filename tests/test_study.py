@@ -100,6 +100,7 @@ def test_an_agent_may_have_horizons_of_its_own_taken_together_with_arguments(fil
     }
     frame = lbm.Study.from_dict(document).run(file.parent / "own", progress=False).frame
     assert sorted(set(zip(frame["T"], frame["seed"], strict=True))) == [(5, 0), (5, 1), (7, 0), (7, 1)]
+    assert cli.main(["plot", str(file.parent / "own"), "--kind", "loglog"]) == 0
 
 
 @pytest.mark.parametrize(
