@@ -70,9 +70,11 @@ def load(path: Path) -> list[dict[str, Any]]:
         return []
     try:
         records = json.loads(path.read_text(encoding="utf-8"))["records"]
+        if not isinstance(records, list):
+            raise TypeError("records")
         for record in records:
-            if not isinstance(record["machine"], dict):
-                raise TypeError("machine")
+            if not isinstance(record["machine"], dict) or not isinstance(record["day"], str):
+                raise TypeError("machine or day")
             for entry in record["entries"].values():
                 ratio, noise, _ = float(entry["ratio"]), float(entry["noise"]), int(entry["work"])
                 if not (0.0 < ratio < math.inf and 0.0 <= noise < math.inf):

@@ -107,15 +107,28 @@ def parse(document: Mapping[str, Any], source: str = "study", text: str = "") ->
     try:
         return _study(dict(document))
     except _Wrong as wrong:
-        line = _line(text, wrong.path)
+        path = _written(document, wrong.path)
+        line = _line(text, path)
         where = f"{source}:{line}" if line else source
-        raise StudyError(f"{where}: {'.'.join(wrong.path) or 'the file'}: {wrong.words}") from None
+        raise StudyError(f"{where}: {'.'.join(path) or 'the file'}: {wrong.words}") from None
+
+
+def _written(document: Mapping[str, Any], path: tuple[str, ...]) -> tuple[str, ...]:
+    """The key of an argument as it is written: it may be in a list of a grid or zip."""
+    table: Any = document
+    for key in path[:2]:
+        table = table.get(key) if isinstance(table, Mapping) else None
+    if len(path) == 3 and isinstance(table, Mapping) and path[2] not in table:
+        for lists in ("grid", "zip"):
+            if isinstance(table.get(lists), Mapping) and path[2] in table[lists]:
+                return (*path[:2], lists, path[2])
+    return path
 
 
 def _line(text: str, path: tuple[str, ...]) -> int:
-    """The line of a key, or of the nearest table around it; 0 if there is none."""
+    """The line of a key, or of the nearest table around it, or the first one in it; 0 if there is none."""
     table: tuple[str, ...] = ()
-    best, length = 0, 0
+    best, length, inside = 0, 0, 0
     for number, row in enumerate(text.splitlines(), start=1):
         header = re.match(r"\s*\[\[?([^\[\]]+)\]\]?", row)
         key = re.match(r"\s*([^=#\[\]]+?)\s*=", row)
@@ -127,7 +140,9 @@ def _line(text: str, path: tuple[str, ...]) -> int:
             continue
         if len(here) > length and path[: len(here)] == here:
             best, length = number, len(here)
-    return best
+        elif path and here[: len(path)] == path and not inside:
+            inside = number
+    return best or inside
 
 
 def _keys(dotted: str) -> tuple[str, ...]:
@@ -148,6 +163,9 @@ def _study(document: dict[str, Any]) -> Spec:
     envs = [
         (label, _environment(("env", key), arguments)) for key, label, arguments in _variants("env", document)
     ]
+    if len(names := {label for label, _ in envs}) < len(envs):
+        twice = next(label for label in names if sum(label == other for other, _ in envs) > 1)
+        raise _Wrong(("env",), f"must not have {twice} twice")
     makers, seen = [], set()
     for key, label, arguments in _variants("agent", document):
         own = arguments.pop("T", None)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from fastlbm import ahead
 
@@ -31,7 +34,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     )  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder, default %(default)s")
     parser.add_argument(
-        "--runs", type=int, metavar="N", help="runs of each setting instead of the usual number"
+        "--runs",
+        type=int,
+        metavar="N",
+        help="runs of each setting, where there is chance, instead of the usual number",
     )
     parser.add_argument(
         "--quick", action="store_true", help="fewer runs and shorter horizons, to see that all works"
@@ -59,7 +65,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"--out and --gallery must be folders that can be written to: {error}")
     if ahead.is_cold():
         print("compiling the core, which is done once and takes a minute at most ...", flush=True)
-        ahead.compile_all()
+        with contextlib.suppress(subprocess.CalledProcessError):  # then it is compiled where it is needed
+            ahead.compile_all()
+    try:
+        return _make(pages, common, not options.names or "claims" in options.names)
+    except KeyboardInterrupt:
+        print("interrupted: the same command goes on from here", file=sys.stderr)
+        return 130
+
+
+def _make(pages: Sequence[Page], common: Any, everything: bool) -> int:
+    """Run the experiments; the exit code."""
     claims: list[Claim] = []
     for page in pages:
         begin = time.perf_counter()
@@ -68,10 +84,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         for path in page.written:
             print(f"  {path}")
         claims += page.claims
-    if not options.names or "claims" in options.names:
+    if everything:
         page = Page("claims", *common)
         page.numbers(COLUMNS, rows(claims))
-        page.text("Statements of the paper, checked:", markdown(COLUMNS, rows(claims)))
+        page.text("Statements, checked:", markdown(COLUMNS, rows(claims)))
         print("claims:", *(f"  {path}" for path in page.written), sep="\n")
         unchecked = sorted(statements().keys() - {claim.name for claim in claims})
     else:

@@ -87,10 +87,10 @@ class Claim(NamedTuple):
     def remarks(self) -> str:
         """The remark, and whether chance could have turned the verdict."""
         value, low, high = self.number
-        close = self._within(value, value) and not self._within(low, high)
-        return "; ".join(
-            filter(None, (self.remark, "the interval reaches beyond the bound" if close else ""))
-        )
+        inside = self._within(value, value)
+        open_ = not self._within(low, high) if inside else self._within(low, low) or self._within(high, high)
+        words = "the interval reaches across the bound" if open_ else ""
+        return "; ".join(filter(None, (self.remark, words)))
 
     @property
     def verdict(self) -> str:
@@ -114,7 +114,7 @@ def statements() -> dict[str, dict[str, Any]]:
     return tomllib.loads(text)
 
 
-COLUMNS = ("claim", "where", "the paper says", "we measure", "number (95% interval)", "verdict", "remark")
+COLUMNS = ("claim", "where", "statement", "we measure", "number (95% interval)", "verdict", "remark")
 
 
 def rows(claims: Sequence[Claim]) -> list[tuple[str, ...]]:

@@ -28,6 +28,7 @@ def claim(value: float, low: float, high: float, remark: str = "") -> claims.Cla
         (claim(1.5, 1.4, 1.6), "holds", False),
         (claim(1.5, 1.4, 1.6, "but"), "holds with a remark", False),
         (claim(1.5, 0.9, 1.6), "holds with a remark", False),
+        (claim(0.9, 0.8, 1.1), "does not hold", True),
         (claim(1.9, 1.85, 1.95), "holds", True),
         (claim(2.1, 1.9, 2.2), "does not hold", True),
         (claim(math.nan, math.nan, math.nan), "does not hold", True),
@@ -37,6 +38,20 @@ def test_verdicts_and_failures(made: claims.Claim, verdict: str, fails: bool) ->
     assert made.verdict == verdict
     assert bool(made.failed) == fails
     assert command.report([made]) == int(fails)
+
+
+def test_an_interval_across_the_bound_is_told() -> None:
+    assert "across" in claim(0.9, 0.8, 1.1).remarks
+    assert "across" in claim(1.5, 0.9, 1.6).remarks
+    assert claim(0.9, 0.8, 0.95).remarks == ""
+
+
+def test_an_interruption_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "_make", interrupted)
+    assert command.main(["greedy", "--out", str(tmp_path)]) == 130
 
 
 def test_an_unchecked_statement_fails(capsys: pytest.CaptureFixture[str]) -> None:

@@ -149,7 +149,9 @@ def test_an_agent_may_have_horizons_of_its_own_taken_together_with_arguments(fil
             "switch = [0.0]\n[agent.oful.zip]\nswitch = [1.0]",
             "agent.oful.zip.switch: is in the grid",
         ),
-        ("switch = [0.0, 1.0]", "T = [0]", "agent.oful.T: T must be an integer"),
+        ("switch = [0.0, 1.0]", "T = [0]", ":29: agent.oful.grid.T: T must be an integer"),
+        ("gamma = [-2.0, 1.0]", "gamma = [-2.0, -2.0]", "env: must not have arms.gamma=-2.0. twice"),
+        ("gamma = [-2.0, 1.0]", 'gamma = ["x"]', ":20: env.arms.grid.gamma: gamma must be a real"),
     ],
 )
 def test_errors_name_the_line_the_key_and_what_is_allowed(file: Path, old: str, new: str, words: str) -> None:

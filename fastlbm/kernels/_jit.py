@@ -36,7 +36,8 @@ class Kernel:
 
     Numba links a function into each of its callers and optimises it there once more, with all that it calls,
     so that every level of calls adds to the time of the first run. The caller of a kernel knows a symbol
-    only. It gets its address when the caller is compiled, and again when that is loaded from disk.
+    only. It gets its address when the caller is compiled, and again when that is loaded from disk. Kernels
+    raise no exceptions: Numba would leak the arrays of the callers.
     """
 
     __qualname__: str
