@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import NullFormatter, NullLocator
 
 from fastlbm.plots import FONT, PAGE, SMALL, save
 
@@ -43,6 +43,7 @@ def draw_growth(curves: Sequence[Curve]) -> Figure:
         if sizes:
             panel.set_xticks(sizes[:: -(-len(sizes) // 7)], [f"{x:g}" for x in sizes[:: -(-len(sizes) // 7)]])
             panel.xaxis.set_minor_locator(NullLocator())
+        panel.yaxis.set_minor_formatter(NullFormatter())
         panel.set_xlabel(axis, fontsize=FONT)
         panel.set_ylabel(_unit(chosen[0])[1], fontsize=FONT)
         panel.legend(
@@ -59,7 +60,7 @@ def _panels(count: int, columns: int, height: float) -> tuple[Figure, list[Axes]
     for panel in panels[count:]:
         panel.remove()
     for panel in panels[:count]:
-        panel.tick_params(labelsize=SMALL)
+        panel.tick_params(which="both", labelsize=SMALL)
         panel.spines[["top", "right"]].set_visible(False)
     return figure, panels[:count]
 

@@ -1,6 +1,6 @@
 """Beyond the paper: regret up to T = 10^8, with fitted exponents, beside the bounds.
 
-Rotting is measured against the best cycle known, of period 23; rising against OPT, which is known. Each
+Rotting is measured against the best cycle known, of period 36; rising against OPT, which is known. Each
 horizon has agents of its own, with the theory's block length.
 """
 
@@ -25,7 +25,8 @@ def make(page: Page) -> None:
     for agent in document["agent"].values():
         agent["T"] = [T for T in agent["T"] if not page.quick or T <= SHORT]
     results = page.study(document)
-    cycle = lbm.best_cycle(results.envs["rotting"], period=23)
+    cycles = [lbm.best_cycle(results.envs["rotting"], period=36, seed=seed) for seed in range(20)]
+    cycle = max(cycles, key=lambda found: found.average)
     upper = lbm.opt_bounds(results.envs["rotting"], T=10**6, L=200).upper / 10**6
 
     lines, exponents, parts = [], {}, {}
