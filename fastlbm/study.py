@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from .agents import Agent
 from .model import LBM
 from .results import StudyResults
 from .runs import _Bar, _episode, _points
-
-if TYPE_CHECKING:
-    pass
 
 #: Seconds that a piece should take, and the most seeds in one.
 PIECE, MOST_SEEDS = 0.3, 1024

@@ -18,7 +18,7 @@ from . import look
 from .claims import Array, exact, mean, ratio
 from .page import Page, markdown, played
 
-#: Total rewards of two runs of the published code in this setting; it has no other agents that learn.
+#: Total rewards of two runs of the published code in this setting, as far as they are known.
 AUTHORS = {"O3M": "264, 123", "OM-Block": "284, 254", "oracle greedy": "44 to 45"}
 
 
