@@ -115,7 +115,8 @@ def _decorator(kind: type[Kernel], **options: bool) -> Callable[[F], F]:
 #: A kernel.
 kernel = _decorator(Kernel, cache=CACHE, _nrt=True)
 
-#: One that makes no arrays and does not count who holds those it gets, which takes longer than small work.
+#: One that makes no arrays and does not count who holds those it gets, which takes longer than small work. It
+#: must not call a kernel that returns arrays: nobody would free them, and Numba does not tell.
 lean = _decorator(Kernel, cache=CACHE, _nrt=False)
 
 #: The same, for kernels alone to call: nothing is compiled for a call from Python.
