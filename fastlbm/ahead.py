@@ -39,15 +39,16 @@ def _folder() -> Path:
     return Path(search.search.compiled.stats.cache_path)  # type: ignore[attr-defined]
 
 
-def compile_all(processes: int | None = None) -> None:
+def compile_all() -> None:
     """Compile what agents and plans need, in several processes; nothing happens to what is there already."""
     if not can_keep():
         return
-    with ThreadPoolExecutor(processes or min(len(GROUPS), os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(min(len(GROUPS), os.cpu_count() or 1)) as pool:
         list(pool.map(_in_process, GROUPS))
 
 
 def _in_process(group: str) -> None:
+    """Run one of the GROUPS in a process; it says itself what went wrong."""
     code = f"from fastlbm import ahead; ahead.{group}()"
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -247,6 +247,7 @@ def _yes(fact: bool) -> str:
 
 
 def _compile(options: argparse.Namespace) -> int:
+    import subprocess
     import time
 
     from . import ahead
@@ -254,7 +255,11 @@ def _compile(options: argparse.Namespace) -> int:
     if not ahead.can_keep():
         raise ValueError("nothing can be kept: NUMBA_DISABLE_JIT and FASTLBM_CACHE=0 must not be set")
     begin = time.perf_counter()
-    ahead.compile_all()
+    try:
+        ahead.compile_all()
+    except subprocess.CalledProcessError as error:  # its own words are above
+        print(f"fastlbm: a process that compiles ended with {error.returncode}", file=sys.stderr)
+        return 1
     print(f"compiled, or there before: {time.perf_counter() - begin:.1f} s")
     return 0
 

@@ -194,6 +194,9 @@ def test_compile_fills_the_cache_and_says_so(
     assert cli.main(["compile"]) == 0
     assert "compiled" in capsys.readouterr().out
     assert not ahead.is_cold()
+    monkeypatch.setattr(ahead, "isotropic", lambda: subprocess.run([sys.executable, "-c", "1/0"], check=True))
+    assert cli.main(["compile"]) == 1
+    assert "ended with 1" in capsys.readouterr().err
     monkeypatch.setattr(ahead, "_folder", lambda: tmp_path)
     assert ahead.is_cold()
     monkeypatch.setattr(_jit, "CACHE", False)
