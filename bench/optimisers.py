@@ -12,12 +12,12 @@ import numpy as np
 from scipy import optimize
 
 import fastlbm as lbm
-from fastlbm import planning
 from fastlbm.kernels._jit import kernel
 from fastlbm.kernels.blocks import evaluate, make_work
 from fastlbm.kernels.memory import make_memory
 from fastlbm.kernels.optimism import O3M, Belief
 from fastlbm.kernels.search import DRAWN, ROUGH, Effort, _copies, _cycle_starts, _draw_start
+from fastlbm.planning import blocks as planning
 
 from .plans import THETA
 from .timing import fastest

@@ -6,7 +6,7 @@ import tempfile
 import time
 
 import fastlbm as lbm
-from fastlbm import _policies
+from fastlbm.agents import policies as _policies
 
 EPISODES = 1000
 STUDY = {

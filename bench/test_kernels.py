@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fastlbm.kernels.ascent import ascend
+from fastlbm.kernels.eigen_tiles import TILE, spectra
 from fastlbm.kernels.estimator import make_estimator
-from fastlbm.kernels.spectra import TILE, spectra
 from tests import naive
 
 from . import yardsticks

@@ -13,15 +13,15 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from . import theory
-    from .actions import Ball, Contextual, Finite
-    from .agents import O3M, OFUL, OM, Cyclic, Doubling, OMBlock, OracleGreedy
-    from .blocks import block_ucb
-    from .live import Live
-    from .model import LBM
-    from .planning import best_block, best_cycle, opt_bounds, plan_block
-    from .runs import run, run_many
-    from .selection import BanditCombiner, EvidenceSelector
-    from .study import Study
+    from .agents.base import O3M, OFUL, OM, Cyclic, Doubling, OMBlock, OracleGreedy
+    from .agents.selection import BanditCombiner, EvidenceSelector
+    from .experiments.study import Study
+    from .model.actions import Ball, Contextual, Finite
+    from .model.lbm import LBM
+    from .planning.blocks import best_block, best_cycle, opt_bounds, plan_block
+    from .planning.objective import block_ucb
+    from .running.episode import run, run_many
+    from .running.live import Live
 
 __all__ = [
     "LBM",
@@ -52,28 +52,28 @@ __all__ = [
 
 #: The module that owns each public name; a name that is not here is a module itself.
 _OWNERS = {
-    "Study": "study",
-    "BanditCombiner": "selection",
-    "EvidenceSelector": "selection",
-    "Ball": "actions",
-    "Contextual": "actions",
-    "Cyclic": "agents",
-    "Doubling": "agents",
-    "Finite": "actions",
-    "LBM": "model",
-    "Live": "live",
-    "O3M": "agents",
-    "OFUL": "agents",
-    "OM": "agents",
-    "OMBlock": "agents",
-    "OracleGreedy": "agents",
-    "best_block": "planning",
-    "best_cycle": "planning",
-    "block_ucb": "blocks",
-    "opt_bounds": "planning",
-    "plan_block": "planning",
-    "run": "runs",
-    "run_many": "runs",
+    "Study": "experiments.study",
+    "BanditCombiner": "agents.selection",
+    "EvidenceSelector": "agents.selection",
+    "Ball": "model.actions",
+    "Contextual": "model.actions",
+    "Cyclic": "agents.base",
+    "Doubling": "agents.base",
+    "Finite": "model.actions",
+    "LBM": "model.lbm",
+    "Live": "running.live",
+    "O3M": "agents.base",
+    "OFUL": "agents.base",
+    "OM": "agents.base",
+    "OMBlock": "agents.base",
+    "OracleGreedy": "agents.base",
+    "best_block": "planning.blocks",
+    "best_cycle": "planning.blocks",
+    "block_ucb": "planning.objective",
+    "opt_bounds": "planning.blocks",
+    "plan_block": "planning.blocks",
+    "run": "running.episode",
+    "run_many": "running.episode",
 }
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .model import LBM
+    from .model.lbm import LBM
 
 #: Largest relative error that the self-test allows between the gradient and central differences,
 #: whose own error is about 1e-10 at the step of 1e-5.
@@ -146,7 +146,7 @@ def _diagonal(text: str) -> list[float] | None:
 def _model(options: argparse.Namespace) -> LBM:
     import numpy as np
 
-    from .model import LBM
+    from .model.lbm import LBM
 
     A0 = None if options.A0 is None else np.diag(options.A0)
     return LBM(options.theta, options.m, options.gamma, A0)
@@ -156,7 +156,7 @@ def _plan(options: argparse.Namespace) -> int:
     import numpy as np
 
     from . import plots
-    from .planning import best_block, best_cycle
+    from .planning.blocks import best_block, best_cycle
 
     env = _model(options)
     path = None if options.out == "-" else plots.picture_path(options.out)
@@ -192,7 +192,7 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _bounds(options: argparse.Namespace) -> int:
-    from .planning import opt_bounds
+    from .planning.blocks import opt_bounds
 
     found = opt_bounds(_model(options), options.T, options.L, seed=options.seed)
     print(f"{'lower':<12} {found.lower:z.6f}")
@@ -207,7 +207,7 @@ def _bounds(options: argparse.Namespace) -> int:
 def _study(options: argparse.Namespace) -> int:
     from pathlib import Path
 
-    from .study import Study
+    from .experiments.study import Study
 
     study = Study.from_toml(options.file)
     out = Path(options.out or Path(options.file).with_suffix(""))
@@ -228,8 +228,8 @@ def _plot(options: argparse.Namespace) -> int:
     from pathlib import Path
 
     from . import plots
-    from ._store import Store
-    from .study import Study
+    from .experiments.store import Store
+    from .experiments.study import Study
 
     folder = Path(options.dir)
     manifest = Store(folder).manifest()
@@ -250,13 +250,13 @@ def _compile(options: argparse.Namespace) -> int:
     import subprocess
     import time
 
-    from . import ahead
+    from . import precompile
 
-    if not ahead.can_keep():
+    if not precompile.can_keep():
         raise ValueError("nothing can be kept: NUMBA_DISABLE_JIT and FASTLBM_CACHE=0 must not be set")
     begin = time.perf_counter()
     try:
-        ahead.compile_all()
+        precompile.compile_all()
     except subprocess.CalledProcessError as error:  # its own words are above
         print(f"fastlbm: a process that compiles ended with {error.returncode}", file=sys.stderr)
         return 1
@@ -334,7 +334,7 @@ def _self_tests() -> Iterator[tuple[str, float, float, float]]:
 
     import numpy as np
 
-    from .blocks import block_ucb
+    from .planning.objective import block_ucb
 
     d, m, L, step, repeats = 3, 2, 4, 1e-5, 100
     rng = np.random.default_rng(0)

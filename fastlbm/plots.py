@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _validate
-from ._validate import Array
+from ._base import validation
+from ._base.validation import Array
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .results import StudyResults
+    from .experiments.results import StudyResults
 
 #: Points: a caption's size, and one below it for ticks and legends.
 FONT, SMALL = 8, 7
@@ -39,11 +39,11 @@ def draw_plan(
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    block = _validate.array("actions", actions, (None, None))
+    block = validation.array("actions", actions, (None, None))
     n, d = block.shape
-    heights = _validate.array("rewards", rewards, (n,))
-    direction = _validate.array("theta", theta, (d,))
-    first = _validate.integer("counted_from", counted_from, low=0, high=n - 1)
+    heights = validation.array("rewards", rewards, (n,))
+    direction = validation.array("theta", theta, (d,))
+    first = validation.integer("counted_from", counted_from, low=0, high=n - 1)
 
     rows = min(0.2 * d, 2.4)
     size = (min(max(COLUMN, 1.6 + 0.13 * n), PAGE), 2.4 + rows)
@@ -190,7 +190,7 @@ def band_of(values: Array, band: str, confidence: float) -> tuple[Array, Array]:
 
 
 def _loglog(panel: Axes, results: StudyResults, env: str, rows: pd.DataFrame, comparator: str) -> None:
-    from .results import bound_of
+    from .experiments.results import bound_of
 
     every = np.sort(rows["T"].unique())
     best = dict(zip(every.tolist(), results.comparator(env, every, comparator), strict=True))

@@ -51,8 +51,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _validate
-from ._validate import Array
+from ._base import validation
+from ._base.validation import Array
 
 ALGORITHMS = ("O3M", "OM", "OM-Block")
 
@@ -84,9 +84,9 @@ def block_length(T: int, d: int, m: int, algorithm: str = "O3M") -> int:
     >>> block_length(T=81 * 10**16, d=9, m=1) == 10**4 - 1                # where T^(1/4) is exact
     True
     """
-    T, d = _validate.integer("T", T, low=1), _validate.integer("d", d, low=1)
+    T, d = validation.integer("T", T, low=1), validation.integer("d", d, low=1)
     m = _memory(m)
-    power = 5 if _validate.choice("algorithm", algorithm, ALGORITHMS) == "OM-Block" else 4
+    power = 5 if validation.choice("algorithm", algorithm, ALGORITHMS) == "OM-Block" else 4
     # The smallest k with k^power d^2 >= m^2 T.
     return max(1, _ceil_root(-(-m * m * T // (d * d)), power) - m)
 
@@ -126,14 +126,14 @@ def confidence_radius(
     """
     n = _counts("samples", samples, low=0)
     d, m, rho = _system(d, m, gamma, A0)
-    lam = _validate.real("lam", lam, low=0.0, open_low=True)
-    delta = _validate.real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    subgaussian = _validate.real("subgaussian", subgaussian, low=0.0)
+    lam = validation.real("lam", lam, low=0.0, open_low=True)
+    delta = validation.real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+    subgaussian = validation.real("subgaussian", subgaussian, low=0.0)
     norm, size, dimension = 1.0, rho * rho, d
-    if _validate.choice("algorithm", algorithm, ALGORITHMS) == "OM-Block":
+    if validation.choice("algorithm", algorithm, ALGORITHMS) == "OM-Block":
         if L is None:
             raise ValueError('L must be given for algorithm="OM-Block", got None')
-        L = _validate.integer("L", L, low=1)
+        L = validation.integer("L", L, low=1)
         # ||theta|| of the concatenated model and the noise of a sum of L rewards grow alike.
         norm, size, dimension = math.sqrt(L), m + L * rho * rho, d * (m + L)
     if log_det_ratio is None:
@@ -156,10 +156,10 @@ def reward_bound(m: float, gamma: float, A0: ArrayLike | None = None, theta_norm
     >>> reward_bound(m=2, gamma=1.0, A0=[[1.0, 0.0], [0.0, 0.0]], theta_norm=0.5)
     1.5
     """
-    m = _validate.memory("m", m, allow_inf=True)
+    m = validation.memory("m", m, allow_inf=True)
     d = max((1, *np.asarray(A0, dtype=object).shape[:1]))
-    theta_norm = _validate.real("theta_norm", theta_norm, low=0.0)
-    _, rho = _validate.memory_matrix(A0, d, m, _validate.real("gamma", gamma))
+    theta_norm = validation.real("theta_norm", theta_norm, low=0.0)
+    _, rho = validation.memory_matrix(A0, d, m, validation.real("gamma", gamma))
     return rho * theta_norm if theta_norm else 0.0
 
 
@@ -173,7 +173,7 @@ def approximation_gap(T: ArrayLike, m: int, L: ArrayLike, R: float) -> float | A
     array([400. , 218.2, 114.3])
     """
     steps, length, m = _counts("T", T, low=1), _counts("L", L, low=1), _memory(m)
-    return _plain(2.0 * m * _validate.real("R", R, low=0.0) * steps / (m + length))
+    return _plain(2.0 * m * validation.real("R", R, low=0.0) * steps / (m + length))
 
 
 def block_regret_bound(
@@ -210,12 +210,12 @@ def block_regret_bound(
     steps, length = _counts("T", T, low=1), _counts("L", L, low=1)
     d, m, rho = _system(d, m, gamma, A0)
     rho = max(1.0, rho)
-    lam = _validate.real("lam", lam, low=1.0)
+    lam = validation.real("lam", lam, low=1.0)
     failure = _failure(delta, steps)
-    subgaussian = _validate.real("subgaussian", subgaussian, low=0.0)
+    subgaussian = validation.real("subgaussian", subgaussian, low=0.0)
     block = m + length
     log_T, log_blocks = (np.log1p(n * rho * rho / (d * lam)) for n in (steps, steps / block))
-    if _validate.choice("algorithm", algorithm, ALGORITHMS) == "OM-Block":
+    if validation.choice("algorithm", algorithm, ALGORITHMS) == "OM-Block":
         potential, prior, volume = log_blocks, np.sqrt(lam * length), d * block * log_blocks
     else:
         potential, prior, volume = log_T, np.sqrt(lam), d * log_blocks
@@ -255,10 +255,10 @@ def regret_bound(
     steps = _counts("T", T, low=1)
     d, m, rho = _system(d, m, gamma, A0)
     rho = max(1.0, rho)
-    lam = _validate.real("lam", lam, low=1.0)
+    lam = validation.real("lam", lam, low=1.0)
     failure = _failure(delta, steps)
-    subgaussian = _validate.real("subgaussian", subgaussian, low=0.0)
-    by_blocks = _validate.choice("algorithm", algorithm, ALGORITHMS) == "OM-Block"
+    subgaussian = validation.real("subgaussian", subgaussian, low=0.0)
+    by_blocks = validation.choice("algorithm", algorithm, ALGORITHMS) == "OM-Block"
     least = m + 1 if by_blocks else m * m * d * d + 1
     if (steps < least).any():
         condition = "m + 1" if by_blocks else "m^2 d^2 + 1"
@@ -308,14 +308,14 @@ def combiner_constants(
     >>> constants.T_bc, constants.L, constants.C.round()
     (60, array([20, 20, 20]), array([381., 119., 137.]))
     """
-    T, d = _validate.integer("T", T, low=1), _validate.integer("d", d, low=1)
+    T, d = validation.integer("T", T, low=1), validation.integer("d", d, low=1)
     m, rho = _candidates(candidates, d, A0)
     N = len(m)
     lengths = _lengths(L, [block_length(T, d, int(k)) for k in m])
-    lam = _validate.real("lam", lam, low=0.0, open_low=True)
+    lam = validation.real("lam", lam, low=0.0, open_low=True)
     failure = float(_failure(delta, np.asarray(float(T))))
-    scale = _validate.real("scale", scale, low=0.0, open_low=True)
-    subgaussian = _validate.real("subgaussian", subgaussian, low=0.0)
+    scale = validation.real("scale", scale, low=0.0, open_low=True)
+    subgaussian = validation.real("subgaussian", subgaussian, low=0.0)
 
     T_bc = -(-T // int((m + lengths).min()))
     eta = T_bc**-ALPHA
@@ -347,15 +347,15 @@ def _ceil_root(q: int, power: int) -> int:
 
 def _memory(m: int) -> int:
     """A finite memory size."""
-    return int(_validate.memory("m", m, allow_inf=False))
+    return int(validation.memory("m", m, allow_inf=False))
 
 
 def _system(d: int, m: int, gamma: float, A0: ArrayLike | None) -> tuple[int, int, float]:
     """d and m, checked, and rho."""
-    d, m = _validate.integer("d", d, low=1), _memory(m)
-    gamma = _validate.real("gamma", gamma)
+    d, m = validation.integer("d", d, low=1), _memory(m)
+    gamma = validation.real("gamma", gamma)
     # Without A0 the bound does not depend on d: spare the identity matrix.
-    return d, m, _validate.memory_matrix(A0, 1 if A0 is None else d, m, gamma)[1]
+    return d, m, validation.memory_matrix(A0, 1 if A0 is None else d, m, gamma)[1]
 
 
 def _candidates(candidates: Iterable[tuple[int, float]], d: int, A0: ArrayLike | None) -> tuple[Array, Array]:
@@ -382,11 +382,11 @@ def _lengths(L: int | Sequence[int] | None, default: list[int]) -> NDArray[np.in
 
 def _reals(name: str, value: ArrayLike) -> Array:
     """A finite number or array of them, as an array (of shape () for a number)."""
-    # As objects first: ragged or other strange input meets the messages of `_validate`.
+    # As objects first: ragged or other strange input meets the messages of `validation`.
     given = np.asarray(value, dtype=object)
     if given.ndim == 0:
-        return np.asarray(_validate.real(name, given.item()))
-    return _validate.array(name, value, (None,) * given.ndim)
+        return np.asarray(validation.real(name, given.item()))
+    return validation.array(name, value, (None,) * given.ndim)
 
 
 def _counts(name: str, value: ArrayLike, low: int) -> Array:
@@ -402,7 +402,7 @@ def _failure(delta: float | None, T: Array) -> Array:
     """The probability delta, 1/T by default."""
     if delta is None:
         return 1.0 / T
-    return np.asarray(_validate.real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True))
+    return np.asarray(validation.real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True))
 
 
 def _plain(value: Array | float) -> float | Array:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fastlbm import ahead
+from fastlbm import precompile
 
 from .claims import COLUMNS, Claim, rows, statements
 from .page import Page, markdown
@@ -63,10 +63,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         pages = [Page(name, *common) for name in dict.fromkeys(chosen)]
     except OSError as error:
         parser.error(f"--out and --gallery must be folders that can be written to: {error}")
-    if ahead.is_cold():
+    if precompile.is_cold():
         print("compiling the core, which is done once and takes a minute at most ...", flush=True)
         with contextlib.suppress(subprocess.CalledProcessError):  # then it is compiled where it is needed
-            ahead.compile_all()
+            precompile.compile_all()
     try:
         return _make(pages, common, not options.names or "claims" in options.names)
     except KeyboardInterrupt:

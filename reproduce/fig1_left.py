@@ -12,7 +12,7 @@ import numpy as np
 from scipy import special
 
 import fastlbm as lbm
-from fastlbm.results import StudyResults
+from fastlbm.experiments.results import StudyResults
 
 from . import look
 from .claims import Array, exact, mean, ratio

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import fastlbm as lbm
 from fastlbm.agents import Agent
-from fastlbm.results import StudyResults
+from fastlbm.experiments.results import StudyResults
 
 from .claims import Array, Claim, Number, statements
 

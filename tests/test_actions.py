@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fastlbm.actions import ActionSet, Ball, Contextual, Finite
+from fastlbm.model.actions import ActionSet, Ball, Contextual, Finite
 
 pytestmark = pytest.mark.nojit
 
@@ -91,7 +91,7 @@ def test_match_does_not_depend_on_the_chunk(monkeypatch: pytest.MonkeyPatch) -> 
     rows = Ball(2).sample(50, seed=0)
     sets = [Finite(CROSS), Contextual(Ball(2).sample(50 * 3, seed=1).reshape(50, 3, 2))]
     whole = [s.match(rows) for s in sets]
-    monkeypatch.setattr("fastlbm.actions._CHUNK", 17)
+    monkeypatch.setattr("fastlbm.model.actions._CHUNK", 17)
     for expected, s in zip(whole, sets, strict=True):
         np.testing.assert_array_equal(s.match(rows), expected)
         gaps = np.linalg.norm(rows[:, None] - s._sets(0, 50), axis=2)

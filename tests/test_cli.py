@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import fastlbm
-from fastlbm import ahead, blocks, cli, plots
+from fastlbm import cli, plots, precompile
 from fastlbm.kernels import _jit
+from fastlbm.planning import objective as blocks
 
 THETA = [0.5, 0.77, 0.09]
 MODEL = ["--theta", "0.5,0.77,0.09"]
@@ -189,17 +190,19 @@ def test_compile_fills_the_cache_and_says_so(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(
-        ahead, "_in_process", lambda group: getattr(ahead, group)()
+        precompile, "_in_process", lambda group: getattr(precompile, group)()
     )  # what processes would do
     assert cli.main(["compile"]) == 0
     assert "compiled" in capsys.readouterr().out
-    assert not ahead.is_cold()
-    monkeypatch.setattr(ahead, "isotropic", lambda: subprocess.run([sys.executable, "-c", "1/0"], check=True))
+    assert not precompile.is_cold()
+    monkeypatch.setattr(
+        precompile, "isotropic", lambda: subprocess.run([sys.executable, "-c", "1/0"], check=True)
+    )
     assert cli.main(["compile"]) == 1
     assert "ended with 1" in capsys.readouterr().err
-    monkeypatch.setattr(ahead, "_folder", lambda: tmp_path)
-    assert ahead.is_cold()
+    monkeypatch.setattr(precompile, "_folder", lambda: tmp_path)
+    assert precompile.is_cold()
     monkeypatch.setattr(_jit, "CACHE", False)
-    assert not ahead.is_cold()
+    assert not precompile.is_cold()
     assert cli.main(["compile"]) == 2
     assert "FASTLBM_CACHE" in capsys.readouterr().err

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastlbm import finite
 from fastlbm.kernels.optimism import O3M, OM, OM_BLOCK
+from fastlbm.planning.finite import planner as finite
 
 from . import naive
 from .naive import Array

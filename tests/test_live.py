@@ -152,7 +152,7 @@ def test_waiting_rewards_survive_a_restart(tmp_path: Path) -> None:
 
 
 def test_rewards_that_never_come_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fastlbm.live.PATIENCE", 20)
+    monkeypatch.setattr("fastlbm.running.live.PATIENCE", 20)
     live = lbm.OMBlock(0, -1.0, 1000, L=3).start(lbm.Ball(2))
     for t in range(300):
         live.act()

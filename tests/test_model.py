@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastlbm.actions import Ball, Contextual, Finite
 from fastlbm.model import LBM
+from fastlbm.model.actions import Ball, Contextual, Finite
 from tests import naive
 
 pytestmark = pytest.mark.nojit

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fastlbm._spec import parse
+from fastlbm.experiments.grammar import parse
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import fastlbm as lbm
-from fastlbm import runs
+from fastlbm.running import episode as runs
 from tests.test_learners import ROTTING, SETS, THETA, agents
 
 

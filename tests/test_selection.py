@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 import fastlbm as lbm
-from fastlbm import selection
+from fastlbm.agents import selection
 from fastlbm.kernels._jit import kernel
 from fastlbm.kernels.estimator import LOG_DET, make_estimator
 from fastlbm.kernels.evidence import Jury, hear

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fastlbm.kernels.solved import best_arm, best_in_ball
+from fastlbm.kernels.best_action import best_arm, best_in_ball
 
 from . import naive
 from .naive import Array

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fastlbm.kernels.spectra import LAPACK_FROM, TILE, spectra
+from fastlbm.kernels.eigen_tiles import LAPACK_FROM, TILE, spectra
 
 from .naive import Array, orthogonal
 

@@ -25,8 +25,8 @@ from hypothesis import strategies as st
 
 import fastlbm as lbm
 from fastlbm import cli
-from fastlbm._spec import StudyError, parse
-from fastlbm._store import Store, StoreError
+from fastlbm.experiments.grammar import StudyError, parse
+from fastlbm.experiments.store import Store, StoreError
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = """

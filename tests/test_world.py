@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastlbm.kernels.spectra import LAPACK_FROM
+from fastlbm.kernels.eigen_tiles import LAPACK_FROM
 from fastlbm.kernels.world import (
     GAUSSIAN,
     PLANS,

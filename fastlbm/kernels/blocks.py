@@ -8,11 +8,11 @@ import numpy as np
 
 from ._jit import inline, kernel, lean
 from ._types import Matrix, Rows, Tiles, Vector
+from .eigen_tiles import TILE
+from .matrix_functions import make_layout
 from .memory import SLIDE_FROM, Memory, general_backward, general_forward
 from .optimism import O3M, Belief, additive, joint
 from .pair import ROWS, pair_backward, pair_forward
-from .spectra import TILE
-from .spectral import make_layout
 
 
 class Work(NamedTuple):

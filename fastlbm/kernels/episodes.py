@@ -14,12 +14,12 @@ import numpy as np
 
 from ._jit import kernel, lean, part
 from ._types import Matrix, Rows
+from .best_action import best_arm, best_in_ball
 from .blocks import features, make_work
 from .estimator import LOG_DET, SAMPLES, Estimator, absorb_all, repeats
 from .memory import Memory
 from .optimism import OM_BLOCK, Belief
 from .search import Effort, search
-from .solved import best_arm, best_in_ball
 from .world import PLANS, PLAYED, POSITION, REPEATS, STEP, TIME, Desk, Past, Tape, World, play, push, response
 
 #: Greedy actions that differ by less are the same.

@@ -24,9 +24,16 @@ import numpy as np
 
 from ._jit import column, inline, part
 from ._types import Matrix, Rows, Tile, Tiles
+from .eigen_tiles import TILE, spectra
+from .matrix_functions import (
+    apply,
+    general_differences,
+    make_layout,
+    root_differences,
+    rotate_in,
+    spectral_gradient,
+)
 from .powers import GENERAL, Power, make_power
-from .spectra import TILE, spectra
-from .spectral import apply, general_differences, make_layout, root_differences, rotate_in, spectral_gradient
 
 #: Below this c the Gram form subtracts numbers of the size of c^gamma: the dense form is used.
 GRAM_FROM = 1e-3

@@ -11,6 +11,7 @@ import math
 
 from ._jit import column, inline, part
 from ._types import Rows, Tiles
+from .eigen_tiles import TILE
 from .memory import Memory
 from .powers import (
     GENERAL,
@@ -21,7 +22,6 @@ from .powers import (
     shifted_first_difference,
     shifted_second_difference,
 )
-from .spectra import TILE
 
 #: Rows of the tile: <u,u>, <u,v>, <v,v>, <u,a>, <v,a>; cosine and sine; phi at the two eigenvalues and
 #: its three divided differences; z = phi(G) q; p = U^T u; y = phi(G) p; the gradient S.

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from ._jit import inline, kernel, lean
 from ._types import Matrix, Rows, Vector
+from .eigen_tiles import LAPACK_FROM
 from .memory import GRAM_FROM
 from .powers import shifted_first_difference
-from .spectra import LAPACK_FROM
 
 Integers = NDArray[np.int64]
 

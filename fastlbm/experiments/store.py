@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._version import __version__
+from .._version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ._jit import dot2, dot3, inline, part
 from ._types import Tile
+from .eigen_tiles import TILE
 from .powers import (
     HALF,
     Power,
@@ -23,7 +24,6 @@ from .powers import (
     shifted_first_difference,
     shifted_second_difference,
 )
-from .spectra import TILE
 
 
 class Layout(NamedTuple):

@@ -16,16 +16,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, logsumexp
 
-from . import _validate, theory
-from ._policies import Policy, Rng
-from ._validate import Array
-from ._value import writable
-from .actions import ActionSet
-from .agents import O3M, _Learning
-from .kernels.estimator import LOG_DET, SAMPLES, Estimator
-from .kernels.evidence import Jury, hear, imagine, listen
-from .kernels.world import PLANS, PLAYED, POSITION, REPEATS, STEP, Desk, make_world
-from .model import LBM
+from .. import theory
+from .._base import validation
+from .._base.validation import Array
+from .._base.values import writable
+from ..kernels.estimator import LOG_DET, SAMPLES, Estimator
+from ..kernels.evidence import Jury, hear, imagine, listen
+from ..kernels.world import PLANS, PLAYED, POSITION, REPEATS, STEP, Desk, make_world
+from ..model.actions import ActionSet
+from ..model.lbm import LBM
+from .base import O3M, _Learning
+from .policies import Policy, Rng
 
 Pair = tuple[int, float]
 #: Entries of a log; when it is full every other one is dropped.
@@ -290,12 +291,12 @@ class _Choosing(_Learning):
     ) -> None:
         pairs = _pairs(candidates)
         if A0 is not None:
-            d = len(_validate.array("A0", A0, (None, None)))
-            A0 = _validate.symmetric("A0", _validate.array("A0", A0, (d, d)))
+            d = len(validation.array("A0", A0, (None, None)))
+            A0 = validation.symmetric("A0", validation.array("A0", A0, (d, d)))
         if L is not None and np.ndim(L) == 0:
-            L = _validate.integer("L", L, low=1)
+            L = validation.integer("L", L, low=1)
         elif L is not None:
-            L = tuple(_validate.integer("L", length, low=1) for length in np.ravel(np.asarray(L)))
+            L = tuple(validation.integer("L", length, low=1) for length in np.ravel(np.asarray(L)))
             if len(L) != len(pairs):
                 raise ValueError(f"L must hold one length for each of the {len(pairs)} candidates, got {L}")
         self._set(candidates=pairs, L=L, A0=A0)
@@ -343,7 +344,7 @@ def _pairs(candidates: Iterable[Pair]) -> tuple[Pair, ...]:
     checked: list[Pair] = []
     for m, gamma in pairs:
         try:
-            pair = (int(_validate.memory("m", m, allow_inf=False)), _validate.real("gamma", gamma))
+            pair = (int(validation.memory("m", m, allow_inf=False)), validation.real("gamma", gamma))
         except (TypeError, ValueError) as error:
             raise _unplayable(m, gamma, error) from None
         if pair in checked:
@@ -396,7 +397,7 @@ class BanditCombiner(_Choosing):
         A0: ArrayLike | None = None,
     ) -> None:
         self._set_learning(horizon, lam, delta, subgaussian, radius)
-        self._set(scale=_validate.real("scale", scale, low=0.0, open_low=True))
+        self._set(scale=validation.real("scale", scale, low=0.0, open_low=True))
         self._set_candidates(candidates, L, A0)
 
     def _policy(self, actions: ActionSet, env: LBM | None, rng: Rng, step: int) -> Policy:
@@ -475,7 +476,7 @@ class EvidenceSelector(_Choosing):
     ) -> None:
         self._set_learning(horizon, lam, delta, subgaussian, radius)
         if sigma is not None:
-            sigma = _validate.real("sigma", sigma, low=0.0, open_low=True)
+            sigma = validation.real("sigma", sigma, low=0.0, open_low=True)
         self._set(sigma=sigma, draw=bool(draw))
         self._set_candidates(candidates, L, A0)
 

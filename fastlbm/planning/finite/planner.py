@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import _validate
-from ._finite_cycles import closed_walk, maximum_mean_cycle, search_cycle
-from ._finite_plans import plan_additive, plan_joint
-from ._finite_search import Objective, plan_by_search
-from ._finite_tables import WINDOWS, Index, Model, States, digits
-from ._validate import Array, Seed
-from .kernels.dynamic import bellman
-from .kernels.optimism import O3M, OM, Belief
+from ..._base import validation
+from ..._base.validation import Array, Seed
+from ...kernels.dynamic_programs import bellman
+from ...kernels.optimism import O3M, OM, Belief
+from .beam import Objective, plan_by_search
+from .cycles import closed_walk, maximum_mean_cycle, search_cycle
+from .programs import plan_additive, plan_joint
+from .states import WINDOWS, Index, Model, States, digits
 
 #: Bytes that tables may take.
 BUDGET = 2**30
@@ -95,11 +95,11 @@ def plan_finite(
     objective = Objective(model, belief, m + L)
     with np.errstate(all="ignore"):
         if not model.fits(L, belief, budget, require_exact):
-            found = plan_by_search(model, objective, L, _validate.generator("seed", seed))
+            found = plan_by_search(model, objective, L, validation.generator("seed", seed))
         elif kind == O3M:
             found = plan_additive(model, objective, L)
         else:
-            found = plan_joint(model, objective, L, _validate.generator("seed", seed))
+            found = plan_joint(model, objective, L, validation.generator("seed", seed))
     return FinitePlan(*found, objective.evaluations)
 
 
@@ -124,7 +124,7 @@ def best_cycle_finite(
     model = Model(arms, m, gamma, A0)
     belief = Belief(np.array(theta, dtype=np.float64), np.eye(model.d), 0.0, O3M)
     objective = Objective(model, belief, period, cyclic=True)
-    rng = _validate.generator("seed", seed)
+    rng = validation.generator("seed", seed)
     with np.errstate(all="ignore"):
         if not model.fits(period, belief, budget, False):
             indices = search_cycle(objective, rng, np.empty((0, period), dtype=np.intp))

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from ._finite_search import SMALL, Found, Objective, largest_eigenvalue
-from ._finite_tables import TIE, Index, Model, States, ucb
-from ._validate import Array
-from .kernels.optimism import OM, OM_BLOCK, Belief
+from ..._base.validation import Array
+from ...kernels.optimism import OM, OM_BLOCK, Belief
+from .beam import SMALL, Found, Objective, largest_eigenvalue
+from .states import TIE, Index, Model, States, ucb
 
 #: Directions that the search for an OM plan begins with: along the longest axes, and of random blocks.
 _AXES, _RANDOM = 8, 8

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import _validate, planning, theory
-from ._validate import Array
-from .agents import OracleGreedy
-from .model import LBM
-from .runs import run
+from .. import theory
+from .._base import validation
+from .._base.validation import Array
+from ..agents.base import OracleGreedy
+from ..model.lbm import LBM
+from ..planning import blocks as planning
+from ..running.episode import run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +43,7 @@ class StudyResults:
         import pandas as pd
         from scipy import stats
 
-        confidence = _validate.real(
+        confidence = validation.real(
             "confidence", confidence, low=0.0, high=1.0, open_low=True, open_high=True
         )
         last = self.frame[self.frame["t"] == self.frame["T"]]
@@ -68,7 +70,7 @@ class StudyResults:
         "oracle greedy" the policy of that name.
         """
         model = self.envs[env]
-        kind = _validate.choice("kind", kind, COMPARATORS)
+        kind = validation.choice("kind", kind, COMPARATORS)
         steps = np.asarray(t, dtype=np.int64)
         if kind == "oracle greedy":
             return run(model, OracleGreedy(), int(steps[-1]), record=steps).reward
@@ -88,11 +90,11 @@ class StudyResults:
         Every agent is drawn at its longest horizon; with "loglog" the final regrets of all horizons, the
         fitted exponent and the theorem's bound. The band's kind is written on the plot.
         """
-        from .plots import draw_curves
+        from ..plots import draw_curves
 
-        kind = _validate.choice("kind", kind, KINDS)
-        comparator = _validate.choice("comparator", comparator, COMPARATORS)
-        band = _validate.choice("band", band, BANDS)
+        kind = validation.choice("kind", kind, KINDS)
+        comparator = validation.choice("comparator", comparator, COMPARATORS)
+        band = validation.choice("band", band, BANDS)
         return draw_curves(self, kind, comparator, band, confidence)
 
 

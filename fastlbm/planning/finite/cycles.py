@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ._finite_search import Objective, beam
-from ._finite_tables import TIE, Index, States, Walks, digits, places
-from ._validate import Array
-from .kernels.dynamic import bellman, howard
+from ..._base.validation import Array
+from ...kernels.dynamic_programs import bellman, howard
+from .beam import Objective, beam
+from .states import TIE, Index, States, Walks, digits, places
 
 #: Random cycles that a search begins with.
 _RANDOM = 8

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _validate
-from ._policies import Policy
-from ._validate import Array, Seed
-from .actions import ActionSet
-from .kernels.world import PLAYED, POSITION, STEP
-from .model import LBM
-from .runs import streams
+from .._base import validation
+from .._base.validation import Array, Seed
+from ..agents.policies import Policy
+from ..kernels.world import PLAYED, POSITION, STEP
+from ..model.actions import ActionSet
+from ..model.lbm import LBM
+from .episode import streams
 
 if TYPE_CHECKING:
-    from .agents import Agent
+    from ..agents.base import Agent
 
 #: What a state file says of itself; the number changes with what is in it.
 FORMAT = "fastlbm live state"
@@ -121,8 +121,8 @@ class Live:
         """The reward of a step: of the last one, or of an earlier `step` (0, 1, ...) that had none yet."""
         if self.t == 0:
             raise ValueError("update must come after act: there is no step to reward yet")
-        y = _validate.real("y", y.item() if isinstance(y, np.ndarray) and y.ndim == 0 else y)
-        step = self.t - 1 if step is None else _validate.integer("step", step, low=0, high=self.t - 1)
+        y = validation.real("y", y.item() if isinstance(y, np.ndarray) and y.ndim == 0 else y)
+        step = self.t - 1 if step is None else validation.integer("step", step, low=0, high=self.t - 1)
         if not self._waiting.expects(step):
             raise ValueError(
                 f"step must be one whose reward is missing, among the last {PATIENCE} and since the last "

@@ -12,15 +12,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _validate, finite
-from ._validate import Array, Seed
-from ._value import writable
-from .actions import ActionSet, Ball, Contextual, Finite
-from .blocks import make_belief
-from .kernels.memory import make_memory
-from .kernels.optimism import O3M, Belief
-from .kernels.search import Effort, search
-from .model import LBM
+from .._base import validation
+from .._base.validation import Array, Seed
+from .._base.values import writable
+from ..kernels.memory import make_memory
+from ..kernels.optimism import O3M, Belief
+from ..kernels.search import Effort, search
+from ..model.actions import ActionSet, Ball, Contextual, Finite
+from ..model.lbm import LBM
+from .finite import planner as finite
+from .objective import make_belief
 
 #: Default effort for the ball (MOVES: for cycles, blocks have `_moves`); how good it is: bench/README.md.
 STARTS, CYCLES, MOVES, TICKS, POLISH, TOLERANCE = 32, 4, 40, 300, 1200, 1e-7
@@ -107,15 +108,15 @@ def plan_block(
     >>> plan.actions.shape, plan.converged, plan.value > 2.8
     ((5, 2), True, True)
     """
-    d = _validate.integer("d", d, low=1)
-    m = int(_validate.memory("m", m, allow_inf=False))
-    L = _validate.integer("L", L, low=1)
-    gamma = _validate.real("gamma", gamma)
+    d = validation.integer("d", d, low=1)
+    m = int(validation.memory("m", m, allow_inf=False))
+    L = validation.integer("L", L, low=1)
+    gamma = validation.real("gamma", gamma)
     belief = make_belief(theta, V_inv, beta, optimism, d, m + L)
-    matrix, _ = _validate.memory_matrix(
+    matrix, _ = validation.memory_matrix(
         A0, d, m, gamma, differentiable=actions is None or isinstance(actions, Ball)
     )
-    tolerance = _validate.real("tolerance", tolerance, low=0.0, open_low=True)
+    tolerance = validation.real("tolerance", tolerance, low=0.0, open_low=True)
     if actions is None:
         actions = Ball(d)
     if actions.d != d:
@@ -124,20 +125,20 @@ def plan_block(
         return _plan_finite(actions, m, gamma, L, belief, matrix, seed, exact)
     if exact:
         raise ValueError("exact plans need a finite set of actions, got exact=True for the ball")
-    warm = np.empty((0, d)) if previous is None else _validate.array("previous", previous, (m + L, d))
+    warm = np.empty((0, d)) if previous is None else validation.array("previous", previous, (m + L, d))
     few = previous is not None
     effort = Effort(
-        _validate.integer(
+        validation.integer(
             "starts", (3 if few else STARTS) if starts is None else starts, low=0 if few else 1
         ),
         0 if few else CYCLES,
-        _validate.integer("moves", (0 if few else _moves(m + L, m)) if moves is None else moves, low=0),
+        validation.integer("moves", (0 if few else _moves(m + L, m)) if moves is None else moves, low=0),
         60 if few else TICKS,
         240 if few else POLISH,
         1e-4 if few and tolerance == TOLERANCE else tolerance,
-        2**62 if max_evaluations is None else _validate.integer("max_evaluations", max_evaluations, low=1),
+        2**62 if max_evaluations is None else validation.integer("max_evaluations", max_evaluations, low=1),
     )
-    rng = _validate.generator("seed", seed)
+    rng = validation.generator("seed", seed)
     # With more actions in a window than directions there are far more local maxima: several searches.
     best = _search(matrix, m, gamma, belief, m + L, False, warm, effort, rng)
     evaluations = best.evaluations
@@ -168,7 +169,7 @@ def _search(
 ) -> Plan:
     """The search of the ball; `warm` (n*k, d) holds k blocks side by side."""
     memory, form = make_memory(A0, m, gamma)
-    rng = _validate.generator("seed", seed)
+    rng = validation.generator("seed", seed)
     columns = np.ascontiguousarray(warm.T)
     block, value, evaluations, converged = search(memory, form, belief, n, wrap, columns, effort, rng)
     actions = np.ascontiguousarray(block.T)
@@ -206,7 +207,7 @@ def _arms(actions: ActionSet) -> Array:
 
 
 def _finite_memory(env: LBM) -> int:
-    return int(_validate.memory("env.m", env.m, allow_inf=False))
+    return int(validation.memory("env.m", env.m, allow_inf=False))
 
 
 def best_block(env: LBM, L: int = 20, seed: Seed = 0, **effort: int | None) -> Plan:
@@ -248,9 +249,9 @@ def best_cycle(env: LBM, period: int | None = None, max_period: int | None = Non
     if isinstance(env.actions, Contextual):
         raise ValueError("env.actions must be the same at every step for a cycle, got a Contextual")
     if period is not None:
-        periods = [_validate.integer("period", period, low=1)]
+        periods = [validation.integer("period", period, low=1)]
     else:
-        last = 6 * (m + 1) if max_period is None else _validate.integer("max_period", max_period, low=1)
+        last = 6 * (m + 1) if max_period is None else validation.integer("max_period", max_period, low=1)
         periods = list(range(1, last + 1))
     found = [_cycle(env, m, p, seed) for p in periods]
     # A longer cycle must be better, not better by rounding.
@@ -276,7 +277,7 @@ def _cycle(env: LBM, m: int, period: int, seed: Seed) -> Cycle:
         return Cycle(arms[result.indices], result.average, result.exact)
     belief = Belief(writable(env.theta), np.eye(env.d), 0.0, O3M)
     effort = Effort(STARTS, 0, MOVES, TICKS, POLISH, TOLERANCE, 2**62)
-    _validate.memory_matrix(env.A0, env.d, m, env.gamma, differentiable=True)
+    validation.memory_matrix(env.A0, env.d, m, env.gamma, differentiable=True)
     plan = _search(writable(env.A0), m, env.gamma, belief, period, True, np.empty((0, env.d)), effort, seed)
     return Cycle(plan.actions, plan.value / period, False)
 
@@ -298,7 +299,7 @@ def opt_bounds(
     >>> bounds.lower, bounds.exact
     (9.0, True)
     """
-    T = _validate.integer("T", T, low=1)
+    T = validation.integer("T", T, low=1)
     env.actions.require(T)
     if not isinstance(env.actions, Ball):
         return _finite_bounds(env, T, L, max_period, seed)
@@ -330,7 +331,7 @@ def _finite_bounds(env: LBM, T: int, L: int | None, max_period: int | None, seed
 
 def _sandwich(env: LBM, T: int, L: int | None, max_period: int | None, seed: Seed) -> OptBounds:
     m = _finite_memory(env)
-    L = min(T, 30 * max(m, 1) if L is None else _validate.integer("L", L, low=1))
+    L = min(T, 30 * max(m, 1) if L is None else validation.integer("L", L, low=1))
     cycle = best_cycle(env, max_period=max_period, seed=seed)
     lower = max(
         _played(env, np.roll(cycle.actions, -shift, axis=0), T) for shift in range(len(cycle.actions))

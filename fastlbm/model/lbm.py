@@ -13,11 +13,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _validate
-from ._validate import Array, Seed
-from ._value import Value, writable
+from .._base import validation
+from .._base.validation import Array, Seed
+from .._base.values import Value, writable
+from ..kernels import world as _world
 from .actions import ActionSet, Ball
-from .kernels import world as _world
 
 NOISES = ("gaussian", "uniform", "rademacher")
 
@@ -55,21 +55,21 @@ class LBM(Value):
         actions: ActionSet | None = None,
         noise: str = "gaussian",
     ) -> None:
-        vector = _validate.in_ball("theta", _validate.array("theta", theta, (None,)))
+        vector = validation.in_ball("theta", validation.array("theta", theta, (None,)))
         d = len(vector)
         if d == 0:
             raise ValueError("theta must have at least one dimension, got shape (0,)")
-        m = _validate.memory("m", m, allow_inf=True)
-        gamma = _validate.real("gamma", gamma)
-        matrix, power_bound = _validate.memory_matrix(A0, d, m, gamma)
+        m = validation.memory("m", m, allow_inf=True)
+        gamma = validation.real("gamma", gamma)
+        matrix, power_bound = validation.memory_matrix(A0, d, m, gamma)
         if actions is None:
             actions = Ball(d)
         elif not isinstance(actions, ActionSet):
             raise TypeError(f"actions must be a Ball, a Finite or a Contextual, got {actions!r}")
         if actions.d != d:
             raise ValueError(f"actions must have the dimension of theta, {d}, got {actions.d}")
-        sigma = _validate.real("sigma", sigma, low=0.0)
-        noise = _validate.choice("noise", noise, NOISES)
+        sigma = validation.real("sigma", sigma, low=0.0)
+        noise = validation.choice("noise", noise, NOISES)
         self._set(theta=vector, m=m, gamma=gamma, A0=matrix, power_bound=power_bound)
         self._set(sigma=sigma, actions=actions, noise=noise)
 
@@ -81,8 +81,8 @@ class LBM(Value):
         >>> env.d, round(float(env.theta @ env.theta), 12)
         (4, 1.0)
         """
-        d = _validate.integer("d", d, low=1)
-        direction = _validate.generator("seed", seed).standard_normal(d)
+        d = validation.integer("d", d, low=1)
+        direction = validation.generator("seed", seed).standard_normal(d)
         return cls(direction / np.linalg.norm(direction), m, gamma, **parameters)
 
     @property
@@ -119,7 +119,7 @@ class LBM(Value):
         >>> env.expected_rewards([[0.6, 0.8]], history=[[0.6, 0.8]])
         array([0.125])
         """
-        rows = _validate.array("actions", actions, (None, self.d))
+        rows = validation.array("actions", actions, (None, self.d))
         past = self._window(history)
         with np.errstate(all="ignore"):
             world = self._world()
@@ -159,8 +159,8 @@ class LBM(Value):
         >>> sorted(set(LBM([1.0], noise="rademacher").draw_noise(100, seed=0).tolist()))
         [-0.1, 0.1]
         """
-        n = _validate.integer("n", n, low=0)
-        rng = _validate.generator("seed", seed)
+        n = validation.integer("n", n, low=0)
+        rng = validation.generator("seed", seed)
         if self.noise == "gaussian":
             return self.sigma * rng.standard_normal(n)
         if self.noise == "rademacher":
@@ -172,7 +172,7 @@ class LBM(Value):
     def _window(self, history: ArrayLike | None) -> Array:
         if history is None:
             return np.empty((0, self.d))
-        past = _validate.array("history", history, (None, self.d))
+        past = validation.array("history", history, (None, self.d))
         return past[int(max(len(past) - self.m, 0)) :]
 
     def _finite(self, name: str, result: Array) -> Array:

@@ -12,13 +12,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _validate
-from ._validate import Array
-from ._value import writable
-from .kernels.blocks import Work, compute_features, make_work
-from .kernels.dynamic import bellman, fill_states, reach
-from .kernels.memory import make_memory
-from .kernels.optimism import O3M, OM_BLOCK, Belief, additive
+from ..._base import validation
+from ..._base.validation import Array
+from ..._base.values import writable
+from ...kernels.blocks import Work, compute_features, make_work
+from ...kernels.dynamic_programs import bellman, fill_states, reach
+from ...kernels.memory import make_memory
+from ...kernels.optimism import O3M, OM_BLOCK, Belief, additive
 
 Index = NDArray[np.intp]
 Table = NDArray[np.int32]
@@ -158,7 +158,7 @@ class Model:
         self.K, self.d = self.arms.shape[-2:]
         self.m = m
         self.varying = self.arms.ndim == 3
-        matrix, self.power_bound = _validate.memory_matrix(A0, self.d, m, gamma)
+        matrix, self.power_bound = validation.memory_matrix(A0, self.d, m, gamma)
         self.memory, self.form = make_memory(writable(matrix), m, gamma)
         self._works: dict[tuple[int, int], Work] = {}
 

@@ -9,10 +9,10 @@ import math
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ._finite_tables import LANES, TIE, Index, Model, ucb
-from ._validate import Array
-from .kernels.blocks import compute_features
-from .kernels.optimism import O3M, OM_BLOCK, Belief, additive, joint
+from ..._base.validation import Array
+from ...kernels.blocks import compute_features
+from ...kernels.optimism import O3M, OM_BLOCK, Belief, additive, joint
+from .states import LANES, TIE, Index, Model, ucb
 
 #: A block, its value, a bound of every block's value, and whether no block is better.
 Found = tuple[Index, float, float, bool]

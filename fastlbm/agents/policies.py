@@ -13,11 +13,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from . import finite
-from ._validate import Array
-from ._value import writable
-from .actions import ActionSet, Ball, Contextual, Finite
-from .kernels.episodes import (
+from .._base.validation import Array
+from .._base.values import writable
+from ..kernels.episodes import (
     THINK,
     Rule,
     describe,
@@ -28,10 +26,10 @@ from .kernels.episodes import (
     settle,
     without_memory,
 )
-from .kernels.estimator import Estimator, absorb, estimate, make_estimator, repeats
-from .kernels.memory import make_memory
-from .kernels.optimism import OM_BLOCK
-from .kernels.world import (
+from ..kernels.estimator import Estimator, absorb, estimate, make_estimator, repeats
+from ..kernels.memory import make_memory
+from ..kernels.optimism import OM_BLOCK
+from ..kernels.world import (
     MANY,
     PLANS,
     PLAYED,
@@ -47,7 +45,9 @@ from .kernels.world import (
     make_world,
     play,
 )
-from .model import LBM
+from ..model.actions import ActionSet, Ball, Contextual, Finite
+from ..model.lbm import LBM
+from ..planning.finite import planner as finite
 
 Rng = np.random.Generator
 

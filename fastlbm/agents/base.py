@@ -14,20 +14,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _validate, theory
-from ._policies import Epochs, Fixed, Greedy, OnArms, OnTheBall, Policy, Rng, WithoutMemory
-from ._validate import Array, Seed
-from ._value import Value
-from .actions import ActionSet, Ball, Contextual
-from .kernels.episodes import Rule
-from .kernels.optimism import O3M as _O3M
-from .kernels.optimism import OM as _OM
-from .kernels.optimism import OM_BLOCK as _OM_BLOCK
-from .kernels.search import Effort
-from .model import LBM
+from .. import theory
+from .._base import validation
+from .._base.validation import Array, Seed
+from .._base.values import Value
+from ..kernels.episodes import Rule
+from ..kernels.optimism import O3M as _O3M
+from ..kernels.optimism import OM as _OM
+from ..kernels.optimism import OM_BLOCK as _OM_BLOCK
+from ..kernels.search import Effort
+from ..model.actions import ActionSet, Ball, Contextual
+from ..model.lbm import LBM
+from .policies import Epochs, Fixed, Greedy, OnArms, OnTheBall, Policy, Rng, WithoutMemory
 
 if TYPE_CHECKING:
-    from .live import Live
+    from ..running.live import Live
 
 RADII = ("trace", "determinant")
 
@@ -54,7 +55,7 @@ class Agent(Value):
         >>> live.t
         1
         """
-        from .live import Live
+        from ..running.live import Live
 
         return Live(self, actions, seed)
 
@@ -77,13 +78,13 @@ class _Learning(Agent):
         self, horizon: int, lam: float, delta: float | None, subgaussian: float, radius: str
     ) -> None:
         self._set(
-            horizon=_validate.integer("horizon", horizon, low=1),
-            lam=_validate.real("lam", lam, low=0.0, open_low=True),
+            horizon=validation.integer("horizon", horizon, low=1),
+            lam=validation.real("lam", lam, low=0.0, open_low=True),
             delta=None
             if delta is None
-            else _validate.real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True),
-            subgaussian=_validate.real("subgaussian", subgaussian, low=0.0),
-            radius=_validate.choice("radius", radius, RADII),
+            else validation.real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True),
+            subgaussian=validation.real("subgaussian", subgaussian, low=0.0),
+            radius=validation.choice("radius", radius, RADII),
         )
 
     def _with_horizon(self, horizon: int) -> Self:
@@ -110,7 +111,7 @@ class _Learning(Agent):
                 f"repeated, got {switch:g}"
             )
         ball = isinstance(actions, Ball)
-        matrix, rho = _validate.memory_matrix(A0, d, m, gamma, differentiable=ball and m > 0)
+        matrix, rho = validation.memory_matrix(A0, d, m, gamma, differentiable=ball and m > 0)
         rows = L if kind == _OM_BLOCK else 1
         D = d * (m + L) if kind == _OM_BLOCK else d
         size = m + L * rho**2 if kind == _OM_BLOCK else rho**2
@@ -170,18 +171,18 @@ class _BlockAgent(_Learning):
         radius: str = "trace",
         A0: ArrayLike | None = None,
     ) -> None:
-        memory = int(_validate.memory("m", m, allow_inf=False))
-        gamma = _validate.real("gamma", gamma)
+        memory = int(validation.memory("m", m, allow_inf=False))
+        gamma = validation.real("gamma", gamma)
         self._set_learning(horizon, lam, delta, subgaussian, radius)
-        self._set(switch=_validate.real("switch", switch, low=0.0))
+        self._set(switch=validation.real("switch", switch, low=0.0))
         if L is not None:
-            L = _validate.integer("L", L, low=1)
+            L = validation.integer("L", L, low=1)
             n = L + (memory if gamma != 0.0 else 0)
             if n > self.horizon:
                 raise ValueError(f"horizon must hold a block of m+L={n} actions, got {self.horizon}")
         if A0 is not None:
-            d = len(_validate.array("A0", A0, (None, None)))
-            A0, _ = _validate.memory_matrix(A0, d, memory, gamma)
+            d = len(validation.array("A0", A0, (None, None)))
+            A0, _ = validation.memory_matrix(A0, d, memory, gamma)
         self._set(m=memory, gamma=gamma, L=L, A0=A0)
 
     def block_length(self, d: int) -> int:
@@ -262,7 +263,7 @@ class OFUL(_Learning):
         radius: str = "trace",
     ) -> None:
         self._set_learning(horizon, lam, delta, subgaussian, radius)
-        self._set(switch=_validate.real("switch", switch, low=0.0))
+        self._set(switch=validation.real("switch", switch, low=0.0))
 
     def _policy(self, actions: ActionSet, env: LBM | None, rng: Rng, step: int) -> Policy:
         return self._learner(_O3M, 0, 0.0, 1, None, self.switch, actions, rng, step)
@@ -295,7 +296,7 @@ class Cyclic(Agent):
     block: Array
 
     def __init__(self, block: ArrayLike) -> None:
-        checked = _validate.array("block", block, (None, None))
+        checked = validation.array("block", block, (None, None))
         if checked.size == 0:
             raise ValueError(f"block must hold at least one action, got shape {checked.shape}")
         self._set(block=checked)

@@ -18,7 +18,7 @@ import numpy as np
 from .kernels import _jit, search
 
 if TYPE_CHECKING:
-    from .model import LBM
+    from .model.lbm import LBM
 
 #: The calls of a process each, about as long as each other.
 GROUPS = ("isotropic", "general")
@@ -49,7 +49,7 @@ def compile_all() -> None:
 
 def _in_process(group: str) -> None:
     """Run one of the GROUPS in a process; it says itself what went wrong."""
-    code = f"from fastlbm import ahead; ahead.{group}()"
+    code = f"from fastlbm import precompile; precompile.{group}()"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

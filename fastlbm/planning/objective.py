@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _validate
-from ._validate import Array
-from ._value import writable
-from .kernels.blocks import compute_value, make_work
-from .kernels.memory import make_memory
-from .kernels.optimism import O3M, OM, OM_BLOCK, Belief
+from .._base import validation
+from .._base.validation import Array
+from .._base.values import writable
+from ..kernels.blocks import compute_value, make_work
+from ..kernels.memory import make_memory
+from ..kernels.optimism import O3M, OM, OM_BLOCK, Belief
 
 OPTIMISM = {"O3M": O3M, "OM": OM, "OM-Block": OM_BLOCK}
 
@@ -47,14 +47,14 @@ def block_ucb(
     array([[-0.3, -0.4],
            [ 0.5,  0. ]])
     """
-    m = int(_validate.memory("m", m, allow_inf=False))
-    gamma = _validate.real("gamma", gamma)
-    block = _validate.array("actions", actions, (None, None))
+    m = int(validation.memory("m", m, allow_inf=False))
+    gamma = validation.real("gamma", gamma)
+    block = validation.array("actions", actions, (None, None))
     n, d = block.shape
     if n <= m or d == 0:
         raise ValueError(f"actions must have shape (m+L, d) with m={m}, L >= 1 and d >= 1, got {block.shape}")
     belief = make_belief(theta, V_inv, beta, optimism, d, n)
-    matrix, _ = _validate.memory_matrix(A0, d, m, gamma, differentiable=True)
+    matrix, _ = validation.memory_matrix(A0, d, m, gamma, differentiable=True)
     memory, form = make_memory(matrix, m, gamma)
     columns = np.ascontiguousarray(block.T)
     value, grad = np.empty(1), np.empty((d, n))
@@ -71,10 +71,10 @@ def make_belief(
     theta: ArrayLike, V_inv: ArrayLike | None, beta: float, optimism: str, d: int, n: int
 ) -> Belief:
     """The checked arguments that say what a learner knows, for blocks of n actions in d dimensions."""
-    kind = OPTIMISM[_validate.choice("optimism", optimism, tuple(OPTIMISM))]
-    beta = _validate.real("beta", beta, low=0.0)
+    kind = OPTIMISM[validation.choice("optimism", optimism, tuple(OPTIMISM))]
+    beta = validation.real("beta", beta, low=0.0)
     size = d * n if kind == OM_BLOCK else d
-    vector = writable(_validate.array("theta", theta, (size,)))
+    vector = writable(validation.array("theta", theta, (size,)))
     return Belief(vector, _inverse(V_inv, size, beta), beta, kind)
 
 
@@ -84,7 +84,7 @@ def _inverse(V_inv: ArrayLike | None, size: int, beta: float) -> Array:
         if beta > 0.0:
             raise ValueError(f"V_inv must be given when beta > 0, got None with beta={beta:g}")
         return np.eye(size)
-    matrix = _validate.symmetric("V_inv", _validate.array("V_inv", V_inv, (size, size)))
+    matrix = validation.symmetric("V_inv", validation.array("V_inv", V_inv, (size, size)))
     try:
         np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:

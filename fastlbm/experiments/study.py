@@ -18,13 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from . import _spec, _validate
-from ._spec import Cell, Spec
-from ._store import Store
-from .agents import Agent
-from .model import LBM
+from .._base import validation
+from ..agents.base import Agent
+from ..model.lbm import LBM
+from ..running.episode import _Bar, _episode, _points
+from . import grammar as _spec
+from .grammar import Cell, Spec
 from .results import StudyResults
-from .runs import _Bar, _episode, _points
+from .store import Store
 
 #: Seconds that a piece should take, and the most seeds in one.
 PIECE, MOST_SEEDS = 0.3, 1024
@@ -174,7 +175,7 @@ def _compute(spec: Spec, store: Store, work: _Work, executor: Executor | int | N
     own = executor is None or isinstance(executor, (int, np.integer))
     stop = threading.Event()
     if own:
-        count = os.cpu_count() or 1 if executor is None else _validate.integer("executor", executor, low=1)
+        count = os.cpu_count() or 1 if executor is None else validation.integer("executor", executor, low=1)
         pool: Executor = ThreadPoolExecutor(count)
         most = count + 1
     else:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _validate
-from ._validate import BALL_TOLERANCE, Array, Seed
-from ._value import Value
+from .._base import validation
+from .._base.validation import BALL_TOLERANCE, Array, Seed
+from .._base.values import Value
 
 Index = NDArray[np.intp]
 Flags = NDArray[np.bool_]
@@ -55,7 +55,7 @@ class ActionSet(Value, ABC):
         """Independent uniform members (n, d) for n consecutive steps."""
 
     def _rows(self, actions: ArrayLike) -> Array:
-        return _validate.array("actions", actions, (None, self.d))
+        return validation.array("actions", actions, (None, self.d))
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -74,7 +74,7 @@ class Ball(ActionSet):
     d: int
 
     def __init__(self, d: int) -> None:
-        self._set(d=_validate.integer("d", d, low=1))
+        self._set(d=validation.integer("d", d, low=1))
 
     def project(self, actions: ArrayLike, start: int = 0) -> Array:
         """Rows longer than 1 are scaled to norm 1.
@@ -95,8 +95,8 @@ class Ball(ActionSet):
         >>> Ball(3).sample(5, seed=0).shape
         (5, 3)
         """
-        n = _validate.integer("n", n, low=0)
-        rng = _validate.generator("seed", seed)
+        n = validation.integer("n", n, low=0)
+        rng = validation.generator("seed", seed)
         direction = rng.standard_normal((n, self.d))
         radius = rng.random((n, 1)) ** (1.0 / self.d)
         return direction * (radius / _norms(direction))
@@ -148,8 +148,8 @@ class _Arms(ActionSet):
         array([[1., 0.],
                [1., 0.]])
         """
-        n = _validate.integer("n", n, low=0)
-        return self._take(_validate.generator("seed", seed).integers(self.K, size=n), start)
+        n = validation.integer("n", n, low=0)
+        return self._take(validation.generator("seed", seed).integers(self.K, size=n), start)
 
     def _take(self, index: Index, start: int) -> Array:
         return self._sets(start, len(index))[np.arange(len(index)), index]
@@ -198,16 +198,16 @@ class Contextual(_Arms):
         return len(self.arms)
 
     def _sets(self, start: int, n: int) -> Array:
-        start = _validate.integer("start", start, low=0)
+        start = validation.integer("start", start, low=0)
         self.require(start + n)
         return self.arms[start : start + n]
 
 
 def _arms(arms: ArrayLike, shape: tuple[None, ...]) -> Array:
-    checked = _validate.array("arms", arms, shape)
+    checked = validation.array("arms", arms, shape)
     if checked.size == 0:
         raise ValueError(f"arms must hold at least one arm and one dimension, got shape {checked.shape}")
-    return _validate.in_ball("arms", checked)
+    return validation.in_ball("arms", checked)
 
 
 def _norms(vectors: Array) -> Array:

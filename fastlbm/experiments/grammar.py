@@ -20,11 +20,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _validate, agents, selection
-from .actions import ActionSet, Ball, Contextual, Finite
-from .agents import Agent
-from .model import LBM
-from .runs import SPACINGS
+from .._base import validation
+from ..agents import base as agents
+from ..agents import selection
+from ..agents.base import Agent
+from ..model.actions import ActionSet, Ball, Contextual, Finite
+from ..model.lbm import LBM
+from ..running.episode import SPACINGS
 
 #: The agents that a file may name.
 AGENTS: dict[str, Any] = {
@@ -158,7 +160,9 @@ def _study(document: dict[str, Any]) -> Spec:
         key: _integer((key,), document.get(key, default), low)
         for key, default, low in (("seed", 0, 0), ("seeds", 20, 1), ("record", 200, 1))
     }
-    spacing = _checked(("spacing",), _validate.choice, "spacing", document.get("spacing", "linear"), SPACINGS)
+    spacing = _checked(
+        ("spacing",), validation.choice, "spacing", document.get("spacing", "linear"), SPACINGS
+    )
     shared = _horizons(("T",), document["T"]) if "T" in document else []
     envs = [
         (label, _environment(("env", key), arguments)) for key, label, arguments in _variants("env", document)
@@ -207,7 +211,7 @@ def _known(path: tuple[str, ...], table: dict[str, Any], allowed: Any) -> None:
 
 
 def _integer(path: tuple[str, ...], value: Any, low: int) -> int:
-    return int(_checked(path, lambda: _validate.integer(path[-1], value, low=low, high=2**53)))
+    return int(_checked(path, lambda: validation.integer(path[-1], value, low=low, high=2**53)))
 
 
 def _checked(path: tuple[str, ...], call: Any, *arguments: Any) -> Any:

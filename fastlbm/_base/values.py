@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ._validate import Array
+from .validation import Array
 
 
 class Value:

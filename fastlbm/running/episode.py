@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _validate
-from ._policies import make_tape
-from ._validate import Array, Seed
-from .agents import Agent, as_agent
-from .kernels.world import RECORDED, TIME, make_past
-from .model import LBM
+from .._base import validation
+from .._base.validation import Array, Seed
+from ..agents.base import Agent, as_agent
+from ..agents.policies import make_tape
+from ..kernels.world import RECORDED, TIME, make_past
+from ..model.lbm import LBM
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from .results import StudyResults
+    from ..experiments.results import StudyResults
 
 SPACINGS = ("linear", "log")
 
@@ -42,7 +42,7 @@ def streams(seed: Seed) -> tuple[np.random.Generator, np.random.Generator]:
     if isinstance(seed, np.random.Generator):
         seed = np.random.SeedSequence(seed.integers(2**32, size=4).tolist())
     elif not isinstance(seed, np.random.SeedSequence):
-        _validate.generator("seed", seed)
+        validation.generator("seed", seed)
         seed = np.random.SeedSequence(seed)
     noise, agent = (
         np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, i), pool_size=seed.pool_size)
@@ -102,20 +102,20 @@ def run(
 def _check(env: LBM, T: int, record: int | ArrayLike, spacing: str) -> tuple[NDArray[np.int64], int]:
     if not isinstance(env, LBM):
         raise TypeError(f"env must be an LBM, got {env!r}")
-    T = _validate.integer("T", T, low=1)
+    T = validation.integer("T", T, low=1)
     env.actions.require(T)
-    return _points(T, record, _validate.choice("spacing", spacing, SPACINGS)), T
+    return _points(T, record, validation.choice("spacing", spacing, SPACINGS)), T
 
 
 def _points(T: int, record: int | ArrayLike, spacing: str) -> NDArray[np.int64]:
     """The steps after which the sums are recorded."""
     if np.ndim(record) > 0:
-        given = _validate.array("record", record, (None,))
+        given = validation.array("record", record, (None,))
         inside = len(given) > 0 and given[0] >= 1 and given[-1] <= T
         if not inside or (given != np.floor(given)).any() or (np.diff(given) <= 0).any():
             raise ValueError(f"record must hold increasing steps from 1 to T={T}, got {record!r}")
         return given.astype(np.int64)
-    count = _validate.integer("record", record, low=1)
+    count = validation.integer("record", record, low=1)
     if count >= T:
         return np.arange(1, T + 1)
     if spacing == "log":
@@ -188,7 +188,7 @@ class Results:
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
     def _study(self) -> StudyResults:
-        from .results import StudyResults
+        from ..experiments.results import StudyResults
 
         frame = self.frame.copy()
         frame.insert(0, "T", int(frame["t"].max()))
@@ -238,7 +238,7 @@ def run_many(
     stop = threading.Event()
     own = executor is None or isinstance(executor, (int, np.integer))
     if own:
-        count = os.cpu_count() or 1 if executor is None else _validate.integer("executor", executor, low=1)
+        count = os.cpu_count() or 1 if executor is None else validation.integer("executor", executor, low=1)
         executor = ThreadPoolExecutor(count)
     elif not isinstance(executor, Executor):
         raise TypeError(f"executor must be a concurrent.futures.Executor, a number or None, got {executor!r}")
@@ -276,11 +276,11 @@ def run_many(
 
 def _seeds(seeds: int | Iterable[int]) -> list[int]:
     if isinstance(seeds, Iterable):
-        every = sorted(_validate.integer("seeds", s, low=0) for s in seeds)
+        every = sorted(validation.integer("seeds", s, low=0) for s in seeds)
         if not every or len(set(every)) < len(every):
             raise ValueError(f"seeds must be distinct integers >= 0, at least one, got {seeds!r}")
         return every
-    return list(range(_validate.integer("seeds", seeds, low=1)))
+    return list(range(validation.integer("seeds", seeds, low=1)))
 
 
 class _Bar:

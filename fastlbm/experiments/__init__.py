@@ -1,0 +1,1 @@
+"""Many runs: agents, seeds, environments and horizons, and what comes out of them."""

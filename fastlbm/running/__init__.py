@@ -1,0 +1,1 @@
+"""One agent at work: a whole episode, or one step at a time."""
