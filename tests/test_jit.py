@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from numba import config
 
-from fastlbm.kernels._jit import Kernel, inline, kernel, lean, part
+from fastlbm.kernels._jit import Kernel, inline, kernel, kernel_internal, kernel_norefcount
 
 pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs the compiler")
 
 
-@part
+@kernel_internal
 def grow(x: np.ndarray, by: float) -> None:
     for i in range(x.shape[0]):
         x[i] += by
@@ -34,7 +34,7 @@ def make(n: int) -> np.ndarray:
     return np.zeros(n)
 
 
-@lean
+@kernel_norefcount
 def total(x: np.ndarray, power: int) -> float:
     s = 0.0
     for i in range(x.shape[0]):
@@ -83,9 +83,9 @@ def test_parts_and_pieces_cannot_be_called_from_python() -> None:
 
 
 INNER = """
-from fastlbm.kernels._jit import inline, kernel, part
+from fastlbm.kernels._jit import inline, kernel, kernel_internal
 
-@part
+@kernel_internal
 def value(x):
     return x + {shift}
 

@@ -117,10 +117,10 @@ kernel = _decorator(Kernel, cache=CACHE, _nrt=True)
 
 #: One that makes no arrays and does not count who holds those it gets, which takes longer than small work. It
 #: must not call a kernel that returns arrays: nobody would free them, and Numba does not tell.
-lean = _decorator(Kernel, cache=CACHE, _nrt=False)
+kernel_norefcount = _decorator(Kernel, cache=CACHE, _nrt=False)
 
 #: The same, for kernels alone to call: nothing is compiled for a call from Python.
-part = _decorator(Kernel, cache=CACHE, _nrt=False, no_cpython_wrapper=True)
+kernel_internal = _decorator(Kernel, cache=CACHE, _nrt=False, no_cpython_wrapper=True)
 
 #: A piece of a kernel, compiled into it, so that the loop around it can be vectorised; it makes no arrays.
 #: Not kept on disk: the kernel is, with all the addresses that its pieces need.

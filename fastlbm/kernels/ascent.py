@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from ._jit import column, kernel, part
+from ._jit import column, kernel, kernel_internal
 from ._types import Matrix, Rows, Vector
 from .blocks import evaluate, features, make_work
 from .memory import Memory
@@ -157,7 +157,7 @@ def wrapped_rewards(memory: Memory, A0: Matrix | None, theta: Vector, x: Rows, n
     return rewards
 
 
-@part
+@kernel_internal
 def project(x: Rows, scale: Vector) -> None:
     """Every column of x (d, N) into the unit ball; scale (N,) is scratch."""
     d, N = x.shape
@@ -173,7 +173,7 @@ def project(x: Rows, scale: Vector) -> None:
             x[i, w] *= scale[w]
 
 
-@part
+@kernel_internal
 def _load(x: Rows, count: int, index: int, point: Rows, direction: Rows, s: int, lanes: int) -> None:
     """Start number `index` into lane s, at rest."""
     d, N = point.shape
@@ -187,7 +187,7 @@ def _load(x: Rows, count: int, index: int, point: Rows, direction: Rows, s: int,
             direction[i, t * lanes + s] = 0.0
 
 
-@part
+@kernel_internal
 def _move(
     point: Rows,
     grad: Rows,
@@ -242,7 +242,7 @@ def _lane_sums(x: Rows, y: Rows, lanes: int, state: Rows, row: int) -> None:
         state[row, s] = total_s
 
 
-@part
+@kernel_internal
 def _largest(x: Rows, s: int, lanes: int) -> float:
     """The largest entry in size of lane s."""
     largest = 0.0
@@ -252,7 +252,7 @@ def _largest(x: Rows, s: int, lanes: int) -> float:
     return largest
 
 
-@part
+@kernel_internal
 def _wrap(x: Rows, lead: int, block: Rows) -> None:
     """block (d, lead + N): the cycle x (d, N) behind its own last `lead` columns."""
     d, N = x.shape
@@ -263,7 +263,7 @@ def _wrap(x: Rows, lead: int, block: Rows) -> None:
             block[i, lead + w] = x[i, w]
 
 
-@part
+@kernel_internal
 def _fold(block_grad: Rows, lead: int, grad: Rows) -> None:
     """The gradient of `_wrap`: every copy of an action adds to it."""
     d, N = grad.shape

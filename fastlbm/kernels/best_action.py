@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ._jit import kernel, lean
+from ._jit import kernel, kernel_norefcount
 from ._types import Matrix, Rows, Vector
 from .world import eigen
 
@@ -83,7 +83,7 @@ def best_in_ball(g: Vector, W: Matrix, beta: float, out: Vector) -> float:
     return value
 
 
-@lean
+@kernel_norefcount
 def best_arm(arms: Rows, g: Vector, W: Matrix, beta: float) -> int:
     """The first of the arms (K, d) with the largest value, up to rounding."""
     K, d = arms.shape

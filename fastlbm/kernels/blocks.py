@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import inline, kernel, lean
+from ._jit import inline, kernel, kernel_norefcount
 from ._types import Matrix, Rows, Tiles, Vector
 from .eigen_tiles import TILE
 from .matrix_functions import make_layout
@@ -86,13 +86,13 @@ def evaluate(
         general_backward(memory, lanes, a, U, work.D, work.tiles, grad)
 
 
-@lean
+@kernel_norefcount
 def compute_features(memory: Memory, A0: Matrix | None, a: Rows, lanes: int, work: Work) -> None:
     """`features` for Python."""
     features(memory, A0, a, lanes, work)
 
 
-@lean
+@kernel_norefcount
 def compute_value(
     memory: Memory,
     A0: Matrix | None,

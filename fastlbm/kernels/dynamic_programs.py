@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ._jit import inline, kernel, lean
+from ._jit import inline, kernel, kernel_norefcount
 from ._types import Matrix, Rows, Vector
 
 Cube = NDArray[np.float64]
@@ -102,7 +102,7 @@ def bellman(values: Cube, rank: Table, steps: int, V: Vector, policy: Table) -> 
     return total
 
 
-@lean
+@kernel_norefcount
 def reach(
     values: Matrix, rank: Table, start: int, bias: Vector, slack: float, W: Rows, here: Table, back: Table
 ) -> tuple[int, int]:

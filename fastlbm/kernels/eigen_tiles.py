@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from ._jit import dot2, fma, inline, kernel, lean, part
+from ._jit import dot2, fma, inline, kernel, kernel_internal, kernel_norefcount
 from ._types import Tile
 
 #: Windows in a tile: a few dozen rows of it stay in the first-level cache.
@@ -26,7 +26,7 @@ _SMALL = 1e-31
 _SURE_SWEEPS = 3
 
 
-@lean
+@kernel_norefcount
 def spectra(t: Tile, X: int, lam: int, Q: int, k: int, n: int) -> None:
     """Eigendecompositions X_w = Q_w diag(lam_w) Q_w^T of the windows w in [0, n) of a tile.
 
@@ -64,7 +64,7 @@ def spectra(t: Tile, X: int, lam: int, Q: int, k: int, n: int) -> None:
             t[lam + i, w] = t[X + i * k + i, w]
 
 
-@part
+@kernel_internal
 def _sweep_of_three(t: Tile, n: int) -> bool:
     """A sweep for size 3 with X in the rows 0 to 8, Q in 9 to 17 and scratch in 36 of the flat tile.
 
@@ -118,7 +118,7 @@ def _angle(pp: float, pq: float, qq: float) -> tuple[float, float, float]:
     return cosine, tangent * cosine, tangent
 
 
-@part
+@kernel_internal
 def _off_diagonal(t: Tile, X: int, k: int, n: int) -> float:
     """The largest share, over the windows, of what is off the diagonal in a matrix's squared norm."""
     largest = 0.0
@@ -132,7 +132,7 @@ def _off_diagonal(t: Tile, X: int, k: int, n: int) -> float:
     return largest
 
 
-@part
+@kernel_internal
 def _rotation(t: Tile, pp: int, pq: int, qq: int, angle: int, n: int) -> None:
     """The rotations that annihilate X_pq, without a branch, applied to X_pp, X_pq and X_qq."""
     for w in range(n):
@@ -152,7 +152,7 @@ def _rotation(t: Tile, pp: int, pq: int, qq: int, angle: int, n: int) -> None:
         t[angle + 1, w] = tangent * cosine
 
 
-@part
+@kernel_internal
 def _turn(t: Tile, p: int, q: int, cosine: int, sine: int, n: int) -> None:
     """Rows p and q of every window rotated by its angle."""
     for w in range(n):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import kernel, lean, part
+from ._jit import kernel, kernel_internal, kernel_norefcount
 from ._types import Matrix, Rows
 from .best_action import best_arm, best_in_ball
 from .blocks import features, make_work
@@ -44,7 +44,7 @@ class Rule(NamedTuple):
     later: Effort  # with the block before as a start
 
 
-@lean
+@kernel_norefcount
 def radius(rule: Rule, e: Estimator) -> float:
     """beta."""
     volume = e.ledger[LOG_DET]
@@ -72,7 +72,7 @@ def learn(rule: Rule, e: Estimator, F: Rows, desk: Desk) -> None:
         desk.total[j] = 0.0
 
 
-@lean
+@kernel_norefcount
 def settle(desk: Desk, often: int) -> None:
     """A new block lies on the desk, to be played `often` times."""
     desk.at[POSITION] = 0
@@ -189,7 +189,7 @@ def without_memory(
         play(world, past, tape, desk, noise, until)
 
 
-@part
+@kernel_internal
 def _product(A: Matrix, B: Matrix, out: Matrix) -> None:
     d = A.shape[0]
     for i in range(d):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import inline, kernel, lean, part
+from ._jit import inline, kernel, kernel_internal, kernel_norefcount
 from ._types import Matrix, Rows, Vector
 
 #: Rank-one updates between two factorisations.
@@ -90,7 +90,7 @@ def absorb_all(e: Estimator, F: Rows, counts: Vector, totals: Vector) -> None:
     estimate(e)
 
 
-@lean
+@kernel_norefcount
 def estimate(e: Estimator) -> None:
     """theta = V^-1 U."""
     D = e.theta.shape[0]
@@ -101,7 +101,7 @@ def estimate(e: Estimator) -> None:
         e.theta[i] = s
 
 
-@part
+@kernel_internal
 def _add(e: Estimator, b: Vector, count: float, total: float) -> None:
     D = b.shape[0]
     e.ledger[SAMPLES] += count
@@ -150,7 +150,7 @@ def _sum(x: float, y: float, lost: float) -> tuple[float, float]:
     return total, (x - (total - share)) + (y - share)
 
 
-@lean
+@kernel_norefcount
 def cholesky(V: Matrix, R: Matrix) -> float:
     """The lower triangle R with V = R R^T, and ln det V."""
     D = V.shape[0]

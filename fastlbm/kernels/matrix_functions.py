@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ._jit import dot2, dot3, inline, part
+from ._jit import dot2, dot3, inline, kernel_internal
 from ._types import Tile
 from .eigen_tiles import TILE
 from .powers import (
@@ -52,7 +52,7 @@ def make_layout(k: int) -> Layout:
     return Layout(0, k * k, 2 * k * k, 3 * k * k, s, f, f + k, f + 2 * k, f + 3 * k, f + 4 * k, f + 5 * k)
 
 
-@part
+@kernel_internal
 def dot_rows(t: Tile, out: int, x: int, x_step: int, y: int, y_step: int, count: int, n: int) -> None:
     """Row out = sum over r < count of the products of the rows x + r*x_step and y + r*y_step.
 
@@ -70,14 +70,14 @@ def dot_rows(t: Tile, out: int, x: int, x_step: int, y: int, y_step: int, count:
             )
 
 
-@part
+@kernel_internal
 def rotate_in(t: Tile, Q: int, x: int, out: int, k: int, n: int) -> None:
     """out = Q^T x."""
     for i in range(k):
         dot_rows(t, out + i, Q + i, k, x, 1, k, n)
 
 
-@part
+@kernel_internal
 def apply(t: Tile, Q: int, f: int, x: int, scratch: int, out: int, k: int, n: int) -> None:
     """out = Q (f o x)."""
     for i in range(k):
@@ -86,7 +86,7 @@ def apply(t: Tile, Q: int, f: int, x: int, scratch: int, out: int, k: int, n: in
         dot_rows(t, out + i, Q + i * k, 1, scratch, 1, k, n)
 
 
-@part
+@kernel_internal
 def spectral_gradient(t: Tile, k: int, n: int) -> None:
     """y = f(X) p, and S in the rows of X (upper triangle), over n windows.
 
@@ -115,7 +115,7 @@ def spectral_gradient(t: Tile, k: int, n: int) -> None:
             dot_rows(t, at.X + i * k + j, at.scratch + i * k, 1, at.Q + j * k, 1, k, n)
 
 
-@part
+@kernel_internal
 def _gradient_of_three(t: Tile, n: int) -> None:
     """The same for size 3 on the flat tile, all rows literals of `make_layout(3)`: one pass of vectors."""
     for w in range(n):
@@ -146,7 +146,7 @@ def _gradient_of_three(t: Tile, n: int) -> None:
         t[8 * TILE + w] = dot3(x, g, y, h, z, i)
 
 
-@part
+@kernel_internal
 def root_differences(power: Power, gram: bool, t: Tile, k: int, n: int) -> None:
     """f and its Loewner matrix for an integer or half-integer gamma; leaves roots in the rows of lam."""
     at = make_layout(k)
@@ -187,7 +187,7 @@ def root_differences(power: Power, gram: bool, t: Tile, k: int, n: int) -> None:
                         t[g, w] /= t[r, w] + t[s, w] + 1e-300
 
 
-@part
+@kernel_internal
 def general_differences(power: Power, gram: bool, t: Tile, k: int, n: int) -> None:
     """f and its Loewner matrix for any gamma, one number after the other."""
     at = make_layout(k)

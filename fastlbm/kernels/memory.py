@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import column, inline, part
+from ._jit import column, inline, kernel_internal
 from ._types import Matrix, Rows, Tile, Tiles
 from .eigen_tiles import TILE, spectra
 from .matrix_functions import (
@@ -66,7 +66,7 @@ def make_memory(A0: Matrix, m: int, gamma: float) -> tuple[Memory, Matrix | None
     return Memory(d, m, gram, m if gram else d, make_power(gamma, c if gram else None)), A0
 
 
-@part
+@kernel_internal
 def _shifted_products(a: Rows, m: int, lanes: int, D: Rows) -> None:
     """D_s[r] = <a_r, a_{r+s}>, s = 0..m."""
     D[:] = 0.0
@@ -77,7 +77,7 @@ def _shifted_products(a: Rows, m: int, lanes: int, D: Rows) -> None:
                 D[s, w] += a[i, w] * a[i, w + shift]
 
 
-@part
+@kernel_internal
 def _slide(x: Rows, count: int, m: int, lanes: int) -> None:
     """Row by row, x[t] becomes the sum of x over the m times before t, for t >= m.
 
@@ -105,7 +105,7 @@ def _slide(x: Rows, count: int, m: int, lanes: int) -> None:
                 x[row, w] = x[left, column(w - length)] + x[begun, column(w - lanes)]
 
 
-@part
+@kernel_internal
 def _window_sums(a: Rows, m: int, lanes: int, D: Rows) -> None:
     """D (d(d+1)/2 + 2, ...): the upper triangle of the sum of a a^T over the window of each action."""
     d, N = a.shape
@@ -118,7 +118,7 @@ def _window_sums(a: Rows, m: int, lanes: int, D: Rows) -> None:
     _slide(D, row, m, lanes)
 
 
-@part
+@kernel_internal
 def _add_window_sums(a: Rows, m: int, lanes: int, D: Rows, grad: Rows) -> None:
     """Adds to grad what comes through the window sums, given their derivative D, the upper triangle of H.
 
@@ -139,7 +139,7 @@ def _add_window_sums(a: Rows, m: int, lanes: int, D: Rows, grad: Rows) -> None:
             row += 1
 
 
-@part
+@kernel_internal
 def _add_products(a: Rows, m: int, lanes: int, K: Rows, grad: Rows) -> None:
     """Adds to grad what comes through D, given K_s[r] = d value / d D_s[r]."""
     for s in range(m + 1):
@@ -287,7 +287,7 @@ def _tile_backward(
                 pair += 1
 
 
-@part
+@kernel_internal
 def general_forward(memory: Memory, A0: Matrix, lanes: int, a: Rows, D: Rows, tiles: Tiles, B: Rows) -> None:
     """Features B (d, N) of all windows of the blocks in a (d, N); leaves the spectra in the tiles."""
     N = a.shape[1]
@@ -301,7 +301,7 @@ def general_forward(memory: Memory, A0: Matrix, lanes: int, a: Rows, D: Rows, ti
         _tile_forward(memory, A0, lanes, a, D, start, min(TILE, N - start), t, B)
 
 
-@part
+@kernel_internal
 def general_backward(memory: Memory, lanes: int, a: Rows, U: Rows, D: Rows, tiles: Tiles, grad: Rows) -> None:
     """The gradient, given U = d value / d B: adds to the first m columns of grad (d, N), fills the others.
 

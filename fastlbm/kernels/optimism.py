@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import column, kernel, lean
+from ._jit import column, kernel, kernel_norefcount
 from ._types import Matrix, Rows, Vector
 
 #: sum_j <b_j, theta> + beta ||b_j||, the UCB of O3M (Remark 2, with the sum that the paper leaves out)
@@ -33,7 +33,7 @@ class Belief(NamedTuple):
     kind: int
 
 
-@lean
+@kernel_norefcount
 def additive(
     theta: Vector,
     V_inv: Matrix,

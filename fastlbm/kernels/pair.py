@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from ._jit import column, inline, part
+from ._jit import column, inline, kernel_internal
 from ._types import Rows, Tiles
 from .eigen_tiles import TILE
 from .memory import Memory
@@ -31,7 +31,7 @@ _UU, _UV, _VV, _UA, _VA, _C, _S, _F, _H, _FF, _FH, _HH, _ZU, _ZV, _PU, _PV, _YU,
 ROWS = 18
 
 
-@part
+@kernel_internal
 def pair_forward(memory: Memory, lanes: int, a: Rows, tiles: Tiles, B: Rows) -> None:
     """Features B (d, N) of all windows of the blocks in a (d, N); leaves the spectra in the tiles."""
     d, N = a.shape
@@ -71,7 +71,7 @@ def pair_forward(memory: Memory, lanes: int, a: Rows, tiles: Tiles, B: Rows) -> 
                 )
 
 
-@part
+@kernel_internal
 def pair_backward(memory: Memory, lanes: int, a: Rows, U: Rows, tiles: Tiles, grad: Rows) -> None:
     """The gradient, given U = d value / d B: adds to the first m columns of grad (d, N), fills the others."""
     d, N = a.shape
@@ -204,7 +204,7 @@ def _half_spectra(power: Power, t: Tiles, tile: int, n: int) -> None:
         _keep(t, tile, w, c, s, f, h, ff, fh, hh)
 
 
-@part
+@kernel_internal
 def _general_spectra(power: Power, t: Tiles, tile: int, n: int) -> None:
     """Any gamma, one window after the other."""
     shift, gamma = power.c, power.gamma

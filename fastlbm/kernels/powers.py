@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ._jit import fma, inline, part
+from ._jit import fma, inline, kernel_internal
 
 #: Highest degree of the polynomials; powers up to DEGREE + 1 (or half of it) are taken by multiplication.
 DEGREE = 4
@@ -122,7 +122,7 @@ _CLOSE = 0.3
 _TERMS = 26
 
 
-@part
+@kernel_internal
 def shifted_second_difference(c: float, g: float, h: float, gamma: float) -> float:
     """f[c, c + g, c + h] for c > 0 and g, h >= 0."""
     low, high = min(g, h), max(g, h)

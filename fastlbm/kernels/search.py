@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import inline, kernel, part
+from ._jit import inline, kernel, kernel_internal
 from ._types import Matrix, Rows, Vector
 from .ascent import LANES, ascend, wrapped_rewards
 from .blocks import features, make_work
@@ -215,7 +215,7 @@ def _largest_at(values: Vector) -> int:
     return best
 
 
-@part
+@kernel_internal
 def _draw_start(
     memory: Memory,
     A0: Matrix | None,
@@ -251,7 +251,7 @@ def _draw_start(
                 x[i, t * lanes + s] = x[i, (t - period) * lanes + s]
 
 
-@part
+@kernel_internal
 def _draw_action(x: Rows, column: int, rests: float, rng: np.random.Generator) -> None:
     """A uniform unit vector, with the probability `rests` shortened to a rest."""
     d = x.shape[0]
@@ -292,7 +292,7 @@ def _greedy(
                 window[i, m - 1] = x[i, t * lanes + s]
 
 
-@part
+@kernel_internal
 def _change(best: Rows, out: Rows, s: int, m: int, x: Rows, lanes: int, rng: np.random.Generator) -> None:
     """Lane s of out: the block `best` (d, n) with one change; x holds the outcomes of all starts."""
     d, n = best.shape
@@ -335,7 +335,7 @@ def _change(best: Rows, out: Rows, s: int, m: int, x: Rows, lanes: int, rng: np.
                     out[i, t * MOVES_AT_ONCE + s] = out[i, source * MOVES_AT_ONCE + s]
 
 
-@part
+@kernel_internal
 def _toggle(x: Rows, column: int) -> None:
     """Shortens an action to a rest, or lengthens a short one to 1."""
     size = 0.0

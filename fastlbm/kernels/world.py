@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._jit import inline, kernel, lean
+from ._jit import inline, kernel, kernel_norefcount
 from ._types import Matrix, Rows, Vector
 from .eigen_tiles import LAPACK_FROM
 from .memory import GRAM_FROM
@@ -201,7 +201,7 @@ def response(world: World, past: Past, out: Vector) -> None:
     multiply(world.c, world.gamma, past.recent, A, Q, world.theta, out)
 
 
-@lean
+@kernel_norefcount
 def product(x: Vector, y: Vector) -> float:
     """<x, y>."""
     s = 0.0
@@ -231,7 +231,7 @@ def rewards(world: World, past: Past, actions: Rows) -> Vector:
     return out
 
 
-@lean
+@kernel_norefcount
 def push(world: World, past: Past, action: Vector) -> None:
     """The action was played."""
     m, d = past.recent.shape
