@@ -81,11 +81,13 @@ class Kernel:
         status, value = convention.call_function(builder, callee, result, kinds, arguments)
         with _build.if_unlikely(builder, status.is_error):
             convention.return_status_propagate(builder, status)
-        context.active_code_library._reload_init.add(Link(self.__module__, self.__qualname__, kinds, result))
+        context.active_code_library._reload_init.add(
+            RelinkOnLoad(self.__module__, self.__qualname__, kinds, result)
+        )
         return value
 
 
-class Piece(Kernel):
+class InlinedKernel(Kernel):
     """A function that is linked into its callers after all, as Numba does it."""
 
     def _call(self, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -94,7 +96,7 @@ class Piece(Kernel):
         return context.get_function(callee, signature)(builder, arguments)
 
 
-class Link(NamedTuple):
+class RelinkOnLoad(NamedTuple):
     """What a caller that is loaded from disk needs: Numba keeps it with the code and calls it before."""
 
     module: str
@@ -124,7 +126,7 @@ kernel_internal = _decorator(Kernel, cache=CACHE, _nrt=False, no_cpython_wrapper
 
 #: A piece of a kernel, compiled into it, so that the loop around it can be vectorised; it makes no arrays.
 #: Not kept on disk: the kernel is, with all the addresses that its pieces need.
-inline = _decorator(Piece, forceinline=True, _nrt=False, no_cpython_wrapper=True)
+inline = _decorator(InlinedKernel, forceinline=True, _nrt=False, no_cpython_wrapper=True)
 
 
 @inline
