@@ -26,6 +26,22 @@ _SMALL = 1e-31
 _SURE_SWEEPS = 3
 
 
+@inline
+def jacobi_tangent(pp: float, pq: float, qq: float) -> float:
+    """The tangent of the rotation that annihilates pq, without a branch."""
+    diff = pp - qq
+    off = 2.0 * pq
+    tangent = off / (abs(diff) + math.sqrt(diff * diff + off * off) + 1e-300)
+    return tangent if diff >= 0.0 else -tangent
+
+
+@inline
+def turn_of(tangent: float) -> tuple[float, float]:
+    """Cosine and sine of the rotation with this tangent."""
+    cosine = 1.0 / math.sqrt(1.0 + tangent * tangent)
+    return cosine, tangent * cosine
+
+
 @kernel_norefcount
 def spectra(t: Tile, X: int, lam: int, Q: int, k: int, n: int) -> None:
     """Eigendecompositions X_w = Q_w diag(lam_w) Q_w^T of the windows w in [0, n) of a tile.
@@ -77,19 +93,22 @@ def _sweep_of_three(t: Tile, n: int) -> bool:
         x0, x1, x2 = t[9 * TILE + w], t[10 * TILE + w], t[11 * TILE + w]
         y0, y1, y2 = t[12 * TILE + w], t[13 * TILE + w], t[14 * TILE + w]
         z0, z1, z2 = t[15 * TILE + w], t[16 * TILE + w], t[17 * TILE + w]
-        cos, sin, tan = _angle(a, b, d)
+        tan = jacobi_tangent(a, b, d)
+        cos, sin = turn_of(tan)
         a, d = fma(tan, b, a), fma(-tan, b, d)
         c, e = dot2(cos, c, sin, e), dot2(cos, e, -sin, c)
         x0, x1 = dot2(cos, x0, sin, x1), dot2(cos, x1, -sin, x0)
         y0, y1 = dot2(cos, y0, sin, y1), dot2(cos, y1, -sin, y0)
         z0, z1 = dot2(cos, z0, sin, z1), dot2(cos, z1, -sin, z0)
-        cos, sin, tan = _angle(a, c, f)
+        tan = jacobi_tangent(a, c, f)
+        cos, sin = turn_of(tan)
         a, f = fma(tan, c, a), fma(-tan, c, f)
         b, e = sin * e, cos * e
         x0, x2 = dot2(cos, x0, sin, x2), dot2(cos, x2, -sin, x0)
         y0, y2 = dot2(cos, y0, sin, y2), dot2(cos, y2, -sin, y0)
         z0, z2 = dot2(cos, z0, sin, z2), dot2(cos, z2, -sin, z0)
-        cos, sin, tan = _angle(d, e, f)
+        tan = jacobi_tangent(d, e, f)
+        cos, sin = turn_of(tan)
         d, f = fma(tan, e, d), fma(-tan, e, f)
         b, c = cos * b, -sin * b
         t[w], t[TILE + w], t[2 * TILE + w] = a, b, c
@@ -105,17 +124,6 @@ def _sweep_of_three(t: Tile, n: int) -> bool:
     for w in range(n):
         again = again or t[36 * TILE + w] > 0.0
     return again
-
-
-@inline
-def _angle(pp: float, pq: float, qq: float) -> tuple[float, float, float]:
-    """Cosine, sine and tangent of the rotation that annihilates pq, without a branch."""
-    diff = pp - qq
-    off = 2.0 * pq
-    tangent = off / (abs(diff) + math.sqrt(diff * diff + off * off) + 1e-300)
-    tangent = tangent if diff >= 0.0 else -tangent
-    cosine = 1.0 / math.sqrt(1.0 + tangent * tangent)
-    return cosine, tangent * cosine, tangent
 
 
 @kernel_internal
@@ -136,20 +144,14 @@ def _off_diagonal(t: Tile, X: int, k: int, n: int) -> float:
 def _rotation(t: Tile, pp: int, pq: int, qq: int, angle: int, n: int) -> None:
     """The rotations that annihilate X_pq, without a branch, applied to X_pp, X_pq and X_qq."""
     for w in range(n):
-        diff = t[pp, w] - t[qq, w]
-        off = 2.0 * t[pq, w]
-        tangent = off / (abs(diff) + math.sqrt(diff * diff + off * off) + 1e-300)
-        t[angle, w] = tangent if diff >= 0.0 else -tangent
+        t[angle, w] = jacobi_tangent(t[pp, w], t[pq, w], t[qq, w])
     for w in range(n):
         t[pp, w] += t[angle, w] * t[pq, w]
     for w in range(n):
         t[qq, w] -= t[angle, w] * t[pq, w]
         t[pq, w] = 0.0
     for w in range(n):
-        tangent = t[angle, w]
-        cosine = 1.0 / math.sqrt(1.0 + tangent * tangent)
-        t[angle, w] = cosine
-        t[angle + 1, w] = tangent * cosine
+        t[angle, w], t[angle + 1, w] = turn_of(t[angle, w])
 
 
 @kernel_internal

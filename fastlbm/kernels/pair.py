@@ -11,7 +11,7 @@ import math
 
 from ._jit import column, inline, kernel_internal
 from ._types import Rows, Tiles
-from .eigen_tiles import TILE
+from .eigen_tiles import TILE, jacobi_tangent, turn_of
 from .memory import Memory
 from .powers import (
     GENERAL,
@@ -140,12 +140,9 @@ def pair_backward(memory: Memory, lanes: int, a: Rows, U: Rows, tiles: Tiles, gr
 @inline
 def _spectrum(uu: float, uv: float, vv: float) -> tuple[float, float, float, float]:
     """Cosine and sine of the rotation that makes the Gram matrix diagonal, and its eigenvalues."""
-    diff = uu - vv
-    off = 2.0 * uv
-    tangent = off / (abs(diff) + math.sqrt(diff * diff + off * off) + 1e-300)
-    tangent = tangent if diff >= 0.0 else -tangent
-    cosine = 1.0 / math.sqrt(1.0 + tangent * tangent)
-    return cosine, tangent * cosine, max(uu + tangent * uv, 0.0), max(vv - tangent * uv, 0.0)
+    tangent = jacobi_tangent(uu, uv, vv)
+    cosine, sine = turn_of(tangent)
+    return cosine, sine, max(uu + tangent * uv, 0.0), max(vv - tangent * uv, 0.0)
 
 
 @inline
