@@ -13,8 +13,17 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from . import theory
-    from .agents.base import O3M, OFUL, OM, Cyclic, Doubling, OMBlock, OracleGreedy
-    from .agents.selection import BanditCombiner, EvidenceSelector
+    from .agents import (
+        O3M,
+        OFUL,
+        OM,
+        BanditCombiner,
+        Cyclic,
+        Doubling,
+        EvidenceSelector,
+        OMBlock,
+        OracleGreedy,
+    )
     from .experiments.study import Study
     from .model.actions import Ball, Contextual, Finite
     from .model.lbm import LBM
@@ -53,20 +62,20 @@ __all__ = [
 #: The module that owns each public name; a name that is not here is a module itself.
 _OWNERS = {
     "Study": "experiments.study",
-    "BanditCombiner": "agents.selection",
-    "EvidenceSelector": "agents.selection",
+    "BanditCombiner": "agents",
+    "EvidenceSelector": "agents",
     "Ball": "model.actions",
     "Contextual": "model.actions",
-    "Cyclic": "agents.base",
-    "Doubling": "agents.base",
+    "Cyclic": "agents",
+    "Doubling": "agents",
     "Finite": "model.actions",
     "LBM": "model.lbm",
     "Live": "running.live",
-    "O3M": "agents.base",
-    "OFUL": "agents.base",
-    "OM": "agents.base",
-    "OMBlock": "agents.base",
-    "OracleGreedy": "agents.base",
+    "O3M": "agents",
+    "OFUL": "agents",
+    "OM": "agents",
+    "OMBlock": "agents",
+    "OracleGreedy": "agents",
     "best_block": "planning.blocks",
     "best_cycle": "planning.blocks",
     "block_ucb": "planning.objective",

@@ -1,7 +1,16 @@
-"""Agents: who decides what to play."""
+"""Agents: who decides what to play, one file an algorithm.
 
-from .base import O3M, OFUL, OM, Agent, Cyclic, Doubling, OMBlock, OracleGreedy
-from .selection import BanditCombiner, EvidenceSelector
+`__all__` is the one list of agents: study files may name every one of them but `Agent`, the base class.
+"""
+
+from .bandit_combiner import BanditCombiner
+from .base import Agent
+from .block_learners import O3M, OM, OMBlock
+from .cyclic import Cyclic
+from .doubling import Doubling
+from .evidence_selector import EvidenceSelector
+from .oful import OFUL
+from .oracle_greedy import OracleGreedy
 
 __all__ = [
     "O3M",

@@ -20,26 +20,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import agents
 from .._base import validation
-from ..agents import base as agents
-from ..agents import selection
 from ..agents.base import Agent
 from ..model.actions import ActionSet, Ball, Contextual, Finite
 from ..model.lbm import LBM
 from ..running.episode import SPACINGS
 
 #: The agents that a file may name.
-AGENTS: dict[str, Any] = {
-    "O3M": agents.O3M,
-    "OM": agents.OM,
-    "OMBlock": agents.OMBlock,
-    "OFUL": agents.OFUL,
-    "OracleGreedy": agents.OracleGreedy,
-    "Cyclic": agents.Cyclic,
-    "Doubling": agents.Doubling,
-    "BanditCombiner": selection.BanditCombiner,
-    "EvidenceSelector": selection.EvidenceSelector,
-}
+AGENTS: dict[str, Any] = {name: getattr(agents, name) for name in agents.__all__ if name != "Agent"}
 #: What an agent may take from its environment, as the value "env".
 FROM_ENV = {"m": "m", "gamma": "gamma", "A0": "A0", "subgaussian": "sigma", "sigma": "sigma"}
 TOP = ("name", "seed", "seeds", "T", "record", "spacing", "env", "agent")

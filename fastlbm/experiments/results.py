@@ -10,7 +10,7 @@ import numpy as np
 from .. import theory
 from .._base import validation
 from .._base.validation import Array
-from ..agents.base import OracleGreedy
+from ..agents import OracleGreedy
 from ..model.lbm import LBM
 from ..planning import blocks as planning
 from ..running.episode import run

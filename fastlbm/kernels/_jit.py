@@ -88,7 +88,10 @@ class Kernel:
 
 
 class InlinedKernel(Kernel):
-    """A function that is linked into its callers after all, as Numba does it."""
+    """A function that is linked into its callers after all, as Numba does it; Python runs it as Python."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.compiled.py_func(*arguments)
 
     def _call(self, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         callee = types.Dispatcher(self.compiled)

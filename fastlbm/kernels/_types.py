@@ -13,3 +13,5 @@ Rows = NDArray[np.float64]
 Tile = NDArray[np.float64]
 #: (tiles, rows*TILE): many of them, flat.
 Tiles = NDArray[np.float64]
+#: Counters and sizes.
+Integers = NDArray[np.int64]

@@ -13,7 +13,7 @@ import numpy as np
 
 from ._jit import kernel, kernel_norefcount
 from ._types import Matrix, Rows, Vector
-from .world import eigen
+from .eigen_matrix import eigen
 
 #: Values that differ by a smaller share count as equal.
 _TIE = 1e-13

@@ -1,8 +1,9 @@
 """Regularised least squares, one feature or one block of features at a time: owns V, its inverse and theta.
 
-V = lam I + sum b b^T, U = sum y b, theta = V^-1 U (Section 4 of the paper). V^-1 is kept by Sherman-Morrison
-and its log-determinant by the factor of each update; both are taken anew from V by a Cholesky factorisation
-every REFRESH updates, and whenever as many features as dimensions arrive at once, which is then cheaper.
+V = lam I + sum b b^T, U = sum y b, theta = V^-1 U (Section 3.2 of the paper, eq:est_theta). V^-1 is kept by
+Sherman-Morrison and its log-determinant by the factor of each update; both are taken anew from V by a
+Cholesky factorisation every REFRESH updates, and whenever as many features as dimensions arrive at once,
+which is then cheaper.
 Features are first added to a recent sum, which joins V at a refresh, with what rounding takes kept beside it:
 10^8 of them lose no digits.
 """
@@ -41,9 +42,17 @@ class Estimator(NamedTuple):
 def make_estimator(D: int, lam: float) -> Estimator:
     """An estimator that has seen nothing."""
     eye = np.eye(D)
-    recent, lost = (np.zeros((D, D)), np.zeros(D)), (np.zeros((D, D)), np.zeros(D))
-    ledger = np.array([0.0, 0.0, 0.0, lam])
-    return Estimator(lam * eye, np.zeros(D), *recent, *lost, eye / lam, np.zeros(D), ledger)
+    return Estimator(
+        V=lam * eye,
+        U=np.zeros(D),
+        V_recent=np.zeros((D, D)),
+        U_recent=np.zeros(D),
+        V_lost=np.zeros((D, D)),
+        U_lost=np.zeros(D),
+        V_inv=eye / lam,
+        theta=np.zeros(D),
+        ledger=np.array([0.0, 0.0, 0.0, lam]),
+    )
 
 
 @kernel

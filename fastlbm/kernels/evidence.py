@@ -12,17 +12,18 @@ from typing import NamedTuple
 import numpy as np
 
 from ._jit import kernel
-from ._types import Matrix, Rows, Vector
+from ._types import Integers, Matrix, Rows, Vector
+from .block_state import BlockState, clear_rewards
 from .estimator import Estimator, absorb, estimate
-from .world import Desk, Integers, decompose, multiply
+from .rewards import decompose, multiply
 
 
-class Jury(NamedTuple):
+class CandidateSet(NamedTuple):
     """The candidates, and what each of them knows: one row each."""
 
     m: Integers  # (N,)
     gamma: Vector  # (N,)
-    c: Vector  # (N,) the c of `World`
+    c: Vector  # (N,) `rewards.gram_scale`
     A0: Matrix
     V: Matrix  # (N, d, d) and so on: see Estimator
     U: Rows
@@ -37,26 +38,26 @@ class Jury(NamedTuple):
 
 
 @kernel
-def member(jury: Jury, j: int) -> Estimator:
+def member(candidates: CandidateSet, j: int) -> Estimator:
     """The estimator of candidate j: views."""
     return Estimator(
-        jury.V[j],
-        jury.U[j],
-        jury.V_recent[j],
-        jury.U_recent[j],
-        jury.V_lost[j],
-        jury.U_lost[j],
-        jury.V_inv[j],
-        jury.theta[j],
-        jury.ledger[j],
+        V=candidates.V[j],
+        U=candidates.U[j],
+        V_recent=candidates.V_recent[j],
+        U_recent=candidates.U_recent[j],
+        V_lost=candidates.V_lost[j],
+        U_lost=candidates.U_lost[j],
+        V_inv=candidates.V_inv[j],
+        theta=candidates.theta[j],
+        ledger=candidates.ledger[j],
     )
 
 
 @kernel
-def imagine(jury: Jury, recent: Rows, block: Rows, F: Rows) -> None:
+def candidate_features(candidates: CandidateSet, recent: Rows, block: Rows, F: Rows) -> None:
     """F (n, N d): the features of a block (n, d) after the actions `recent` (M, d), for every candidate."""
     n, d = block.shape
-    M, N = recent.shape[0], jury.m.shape[0]
+    M, N = recent.shape[0], candidates.m.shape[0]
     sequence = np.empty((M + n, d))
     for t in range(M + n):
         for i in range(d):
@@ -69,7 +70,7 @@ def imagine(jury: Jury, recent: Rows, block: Rows, F: Rows) -> None:
             action[i] = block[t, i]
         solved = -1  # the m whose window was decomposed last: candidates that share it share its spectrum
         for j in range(N):
-            m, gamma, c = jury.m[j], jury.gamma[j], jury.c[j]
+            m, gamma, c = candidates.m[j], candidates.gamma[j], candidates.c[j]
             window = sequence[M + t - m : M + t]
             if gamma == 0.0:
                 for i in range(d):
@@ -77,12 +78,12 @@ def imagine(jury: Jury, recent: Rows, block: Rows, F: Rows) -> None:
             elif c > 0.0:
                 if m != solved:
                     small, rotation = np.empty((m, m)), np.empty((m, m))
-                    decompose(c, jury.A0, window, small, rotation)
+                    decompose(c, candidates.A0, window, small, rotation)
                 multiply(c, gamma, window, small, rotation, action, out)
                 solved = m
             else:
                 if m != solved:
-                    decompose(c, jury.A0, window, A, Q)
+                    decompose(c, candidates.A0, window, A, Q)
                 multiply(c, gamma, window, A, Q, action, out)
                 solved = m
             for i in range(d):
@@ -90,12 +91,12 @@ def imagine(jury: Jury, recent: Rows, block: Rows, F: Rows) -> None:
 
 
 @kernel
-def hear(jury: Jury, features: Vector, y: float) -> None:
+def absorb_reward(candidates: CandidateSet, features: Vector, y: float) -> None:
     """Every candidate learns the reward y of its features (N d,)."""
-    N, d = jury.theta.shape
+    N, d = candidates.theta.shape
     b = np.empty(d)
     for j in range(N):
-        e = member(jury, j)
+        e = member(candidates, j)
         q, error = 0.0, y
         for i in range(d):
             b[i] = features[j * d + i]
@@ -106,19 +107,18 @@ def hear(jury: Jury, features: Vector, y: float) -> None:
                 s += e.V_inv[i, k] * b[k]
             q += b[i] * s
         # Compensated: 10^6 squares lose no digits.
-        share = error * error / (1.0 + q) + jury.residual[1, j]
-        total = jury.residual[0, j] + share
-        jury.residual[1, j] = share - (total - jury.residual[0, j])
-        jury.residual[0, j] = total
+        share = error * error / (1.0 + q) + candidates.residual[1, j]
+        total = candidates.residual[0, j] + share
+        candidates.residual[1, j] = share - (total - candidates.residual[0, j])
+        candidates.residual[0, j] = total
         absorb(e, b, 1.0, y)
         estimate(e)
 
 
 @kernel
-def listen(jury: Jury, F: Rows, desk: Desk) -> None:
-    """Every candidate learns what came of the block on the desk, and the desk is cleared."""
+def absorb_block(candidates: CandidateSet, F: Rows, block: BlockState) -> None:
+    """Every candidate learns what came of the block, which is cleared."""
     for t in range(F.shape[0]):
-        if desk.seen[t] > 0.0:
-            hear(jury, F[t], desk.total[t] / desk.seen[t])
-        desk.seen[t] = 0.0
-        desk.total[t] = 0.0
+        if block.reward_counts[t] > 0.0:
+            absorb_reward(candidates, F[t], block.reward_sums[t] / block.reward_counts[t])
+    clear_rewards(block)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from .._base import validation
 from .._base.validation import Array, Seed
 from .._base.values import Value, writable
-from ..kernels import world as _world
+from ..kernels import rewards as kernels
 from .actions import ActionSet, Ball
 
 NOISES = ("gaussian", "uniform", "rademacher")
@@ -122,22 +122,22 @@ class LBM(Value):
         rows = validation.array("actions", actions, (None, self.d))
         past = self._window(history)
         with np.errstate(all="ignore"):
-            world = self._world()
-            before = _world.make_past(world)
+            model = self._params()
+            before = kernels.make_history(model)
             for action in past:
-                _world.push(world, before, writable(action))
-            rewards: Array = _world.rewards(world, before, writable(rows))
+                kernels.push(model, before, writable(action))
+            rewards: Array = kernels.rewards(model, before, writable(rows))
         return self._finite("actions", rewards)
 
-    def _world(self) -> _world.World:
+    def _params(self) -> kernels.ModelParams:
         """The model as the kernels take it; without memory its parameter takes in A0^gamma."""
         noise = NOISES.index(self.noise)
         if self.is_stationary:
             theta = self.memory_matrix() @ self.theta
-            return _world.make_world(theta, np.eye(self.d), 0, 0.0, self.sigma, noise)
-        return _world.make_world(
-            writable(self.theta), writable(self.A0), self.m, self.gamma, self.sigma, noise
-        )
+            A0, m, gamma = np.eye(self.d), 0.0, 0.0
+        else:
+            theta, A0, m, gamma = writable(self.theta), writable(self.A0), self.m, self.gamma
+        return kernels.make_model_params(theta, A0, m=m, gamma=gamma, sigma=self.sigma, noise=noise)
 
     def memory_matrix(self, history: ArrayLike | None = None) -> Array:
         """A(history) = (A0 + sum a_s a_s^T)^gamma (d, d) over the last m rows of `history` (h, d).

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from .._base import validation
 from .._base.validation import Array, Seed
 from ..agents.base import Agent, as_agent
-from ..agents.policies import make_tape
-from ..kernels.world import RECORDED, TIME, make_past
+from ..kernels.playing import elapsed, make_recorder, recorded
+from ..kernels.rewards import make_history
 from ..model.lbm import LBM
 
 if TYPE_CHECKING:
@@ -136,14 +136,15 @@ def _episode(
     """One run, in stretches short enough to be interrupted."""
     noise, own = streams(seed)
     policy = agent._policy(env.actions, env, own, 0)
-    world = env._world()
-    past, tape = make_past(world), make_tape(points.copy(), T if keep_actions else 0, env.d)
+    model = env._params()
+    history = make_history(model)
+    recorder = make_recorder(points.copy(), T if keep_actions else 0, env.d)
     t, stretch = 0, 256
     try:
         while t < T and not (stop is not None and stop.is_set()):
             begin = time.perf_counter()
             until = min(T, t + stretch)
-            policy.advance(world, past, tape, noise, until)
+            policy.advance(model, history, recorder, noise, until)
             seconds = time.perf_counter() - begin
             if report is not None:
                 report(until - t)
@@ -153,17 +154,16 @@ def _episode(
     except KeyboardInterrupt:
         if stop is not None:
             raise
-        warnings.warn(f"interrupted after {int(tape.clock[TIME])} of {T} steps", RuntimeWarning, stacklevel=3)
-    recorded = int(tape.clock[RECORDED])
-    kept = tape.actions[: int(tape.clock[TIME])] if keep_actions else None
+        warnings.warn(f"interrupted after {elapsed(recorder)} of {T} steps", RuntimeWarning, stacklevel=3)
+    count, steps = recorded(recorder), int(elapsed(recorder))
     return Run(
-        points[:recorded],
-        tape.reward[:recorded],
-        tape.observed[:recorded],
-        kept,
-        policy.plans,
-        int(tape.clock[TIME]) >= T,
-        policy.details(),
+        t=points[:count],
+        reward=recorder.reward[:count],
+        observed=recorder.observed[:count],
+        actions=recorder.actions[:steps] if keep_actions else None,
+        plans=policy.plans,
+        complete=steps >= T,
+        details=policy.details(),
     )
 
 

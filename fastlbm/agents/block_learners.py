@@ -1,0 +1,128 @@
+"""O3M, OM and OM-Block: own their parameters, checked; Section 3.2 of the paper, sec:estimation.
+
+They play blocks of m+L actions, learn from the last L rewards of each, and continue from the true history;
+the last block is cut.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from numpy.typing import ArrayLike
+
+from .. import theory
+from .._base import validation
+from .._base.validation import Array
+from ..kernels import optimism
+from ..model.actions import ActionSet
+from ..model.lbm import LBM
+from .base import LearningAgent
+from .learners import LearnerPolicy, Task, make_learner
+from .policy import Rng
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+class BlockAgent(LearningAgent):
+    """A learner that plans blocks of m+L actions."""
+
+    m: int
+    gamma: float
+    horizon: int
+    L: int | None
+    lam: float
+    delta: float | None
+    subgaussian: float
+    switch: float
+    radius: str
+    A0: Array | None
+
+    _kind: ClassVar[int]
+    _name: ClassVar[str]
+
+    def __init__(
+        self,
+        m: int,
+        gamma: float,
+        horizon: int,
+        L: int | None = None,
+        lam: float = 1.0,
+        delta: float | None = None,
+        subgaussian: float = 1.0,
+        switch: float = 0.0,
+        radius: str = "trace",
+        A0: ArrayLike | None = None,
+    ) -> None:
+        memory = int(validation.memory("m", m, allow_inf=False))
+        gamma = validation.real("gamma", gamma)
+        self._set_learning(horizon=horizon, lam=lam, delta=delta, subgaussian=subgaussian, radius=radius)
+        self._set(switch=validation.real("switch", switch, low=0.0))
+        if L is not None:
+            L = validation.integer("L", L, low=1)
+            n = L + (memory if gamma != 0.0 else 0)
+            if n > self.horizon:
+                raise ValueError(f"horizon must hold a block of m+L={n} actions, got {self.horizon}")
+        if A0 is not None:
+            d = len(validation.array("A0", A0, (None, None)))
+            A0, _ = validation.memory_matrix(A0, d, memory, gamma)
+        self._set(m=memory, gamma=gamma, L=L, A0=A0)
+
+    def block_length(self, d: int) -> int:
+        """L, or what the theory says for actions of dimension d.
+
+        >>> O3M(m=2, gamma=-3.0, horizon=10**6).block_length(d=3)
+        24
+        """
+        m = self.m if self.gamma != 0.0 else 0
+        return self.L if self.L is not None else theory.block_length(self.horizon, d, m, self._name)
+
+    def _policy(self, actions: ActionSet, env: LBM | None, rng: Rng, step: int) -> LearnerPolicy:
+        if self.A0 is not None and len(self.A0) != actions.d:
+            raise ValueError(f"A0 must have the dimension of the actions, {actions.d}, got {len(self.A0)}")
+        # gamma = 0: the reward ignores the past, whatever m.
+        m = self.m if self.gamma != 0.0 else 0
+        L = self.block_length(actions.d)
+        task = Task(kind=self._kind, m=m, gamma=self.gamma, L=L, A0=self.A0, switch=self.switch)
+        return make_learner(self, task, actions, rng=rng, step=step)
+
+
+class O3M(BlockAgent):
+    """O3M (Remark 3 of the paper, rmk:over_opt): the block with the largest sum of optimistic rewards.
+
+    Knows m, gamma and A0 (the identity by default). `horizon` sets the block length L (Theorem 1, unless
+    given) and delta (1/horizon, unless given); `lam` regularises; `subgaussian` is the factor of the noise.
+    `radius` is "trace", the paper's form, or "determinant", never larger. With `switch` = C > 0 a block is
+    repeated until det V has grown by the factor 1 + C; with 0 every block is planned anew.
+
+    >>> import fastlbm as lbm
+    >>> env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)
+    >>> run = lbm.run(env, lbm.O3M(m=1, gamma=-2.0, horizon=200, L=5), T=200, seed=0)
+    >>> bool(run.reward[-1] > 100.0)
+    True
+    """
+
+    __slots__ = ()
+    _kind = optimism.O3M
+    _name = "O3M"
+
+
+class OM(BlockAgent):
+    """OM (Algorithm 1 of the paper, alg:OFUL-memory-algo): optimism for the sum of a block's features.
+
+    Arguments as for `O3M`.
+    """
+
+    __slots__ = ()
+    _kind = optimism.OM
+    _name = "OM"
+
+
+class OMBlock(BlockAgent):
+    """OM-Block (Section 3.2 of the paper, eq:oful_block): a linear bandit over blocks, of dimension d(m+L).
+
+    Arguments as for `O3M`.
+    """
+
+    __slots__ = ()
+    _kind = optimism.OM_BLOCK
+    _name = "OM-Block"

@@ -1,0 +1,171 @@
+"""Agents over candidates (m, gamma), each of which is an O3M: owns what these agents share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._base import validation
+from .._base.validation import Array
+from ..kernels.block_state import next_step, set_next_step
+from ..model.actions import ActionSet
+from .base import LearningAgent
+from .block_learners import O3M
+from .learners import LearnerPolicy
+from .policy import Origin, Policy, Rng, WrappingPolicy
+
+Pair = tuple[int, float]
+#: Entries of a log; when it is full every other one is dropped.
+LOG = 4096
+
+
+class Log:
+    """What a policy did over time, at most LOG rows of it: memory does not grow with the horizon."""
+
+    def __init__(self) -> None:
+        self.every, self.count = 1, 0
+        self.rows: list[tuple[Any, ...]] = []
+
+    def add(self, row: tuple[Any, ...]) -> None:
+        if self.count % self.every == 0:
+            self.rows.append(row)
+            if len(self.rows) >= LOG:
+                self.rows = self.rows[::2]
+                self.every *= 2
+        self.count += 1
+
+    def columns(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """The log as arrays by name."""
+        return {name: np.array([row[k] for row in self.rows]) for k, name in enumerate(names)}
+
+
+class MemberPolicy(WrappingPolicy):
+    """A policy that hands the play to one of several members, block by block."""
+
+    #: The columns of the log.
+    names: tuple[str, ...]
+
+    def __init__(self, members: Sequence[Policy], rng: Rng, step: int) -> None:
+        self.members, self.rng = members, rng
+        self._chosen = np.zeros(1, dtype=np.int64)
+        set_next_step(members[0].block, step)
+        self.log = Log()
+
+    @property
+    def chosen(self) -> int:
+        """The member whose block is being played."""
+        return int(self._chosen[0])
+
+    @property
+    def inner(self) -> Policy:
+        return self.members[self.chosen]
+
+    @property
+    def plans(self) -> int:
+        return sum(policy.plans for policy in self.members)
+
+    @property
+    def origin(self) -> Origin:
+        return Origin(member=self.chosen)
+
+    def hand_over(self, chosen: int) -> None:
+        """The chosen one plans the next block."""
+        step = int(next_step(self.block))
+        self._chosen[0] = chosen
+        set_next_step(self.block, step)
+        self.inner.plan_next_block()
+
+    def details(self) -> dict[str, NDArray[Any]]:
+        return self.log.columns(self.names)
+
+    def state(self) -> dict[str, Array]:
+        arrays: dict[str, Any] = {"chosen": self._chosen}
+        for j, policy in enumerate(self.members):
+            arrays |= {f"{j}.{name}": array for name, array in policy.state().items()}
+        return arrays
+
+
+class CandidateAgent(LearningAgent):
+    """What agents over candidates share."""
+
+    __slots__ = ()
+    candidates: tuple[Pair, ...]
+    L: int | tuple[int, ...] | None
+    A0: Array | None
+
+    def _set_candidates(
+        self, candidates: Iterable[Pair], L: int | Sequence[int] | None, A0: ArrayLike | None
+    ) -> None:
+        pairs = _pairs(candidates)
+        if A0 is not None:
+            d = len(validation.array("A0", A0, (None, None)))
+            A0 = validation.symmetric("A0", validation.array("A0", A0, (d, d)))
+        if L is not None and np.ndim(L) == 0:
+            L = validation.integer("L", L, low=1)
+        elif L is not None:
+            L = tuple(validation.integer("L", length, low=1) for length in np.ravel(np.asarray(L)))
+            if len(L) != len(pairs):
+                raise ValueError(f"L must hold one length for each of the {len(pairs)} candidates, got {L}")
+        self._set(candidates=pairs, L=L, A0=A0)
+        for j in range(len(pairs)):
+            self._candidate(j, self._length(j))
+
+    def _length(self, j: int) -> int | None:
+        return self.L[j] if isinstance(self.L, tuple) else self.L
+
+    def _candidate(self, j: int, L: int | None) -> O3M:
+        """The O3M of one candidate; an error names it."""
+        m, gamma = self.candidates[j]
+        try:
+            return O3M(
+                m=m,
+                gamma=gamma,
+                horizon=self.horizon,
+                L=L,
+                lam=self.lam,
+                delta=self.delta,
+                subgaussian=self.subgaussian,
+                radius=self.radius,
+                A0=self.A0,
+            )
+        except (TypeError, ValueError) as error:
+            raise _unplayable(m, gamma, error) from None
+
+    def _members(
+        self, lengths: Sequence[int | None], actions: ActionSet, rng: Rng, step: int
+    ) -> list[LearnerPolicy]:
+        members = []
+        for j, L in enumerate(lengths):
+            agent = self._candidate(j, L)
+            try:
+                members.append(agent._policy(actions, None, rng, step))
+            except ValueError as error:
+                raise _unplayable(*self.candidates[j], error) from None
+        return members
+
+
+def _unplayable(m: Any, gamma: Any, error: Exception) -> Exception:
+    """The error that names the candidate."""
+    return type(error)(f"candidates must be playable, got (m, gamma) = ({m}, {gamma}): {error}")
+
+
+def _pairs(candidates: Iterable[Pair]) -> tuple[Pair, ...]:
+    try:
+        pairs = [(m, gamma) for m, gamma in candidates]
+    except (TypeError, ValueError):
+        raise ValueError(f"candidates must be pairs (m, gamma), got {candidates!r}") from None
+    if not pairs:
+        raise ValueError("candidates must hold at least one pair (m, gamma), got none")
+    checked: list[Pair] = []
+    for m, gamma in pairs:
+        try:
+            pair = (int(validation.memory("m", m, allow_inf=False)), validation.real("gamma", gamma))
+        except (TypeError, ValueError) as error:
+            raise _unplayable(m, gamma, error) from None
+        if pair in checked:
+            raise ValueError(f"candidates must be distinct, got {pair} twice")
+        checked.append(pair)
+    return tuple(checked)

@@ -1,0 +1,105 @@
+"""Doubling: owns the restarts of an agent for a horizon that is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..kernels.block_state import next_step
+from ..kernels.playing import Recorder, elapsed
+from ..kernels.rewards import History, ModelParams
+from ..model.actions import ActionSet
+from ..model.lbm import LBM
+from .base import Agent, LearningAgent
+from .policy import Origin, Policy, Rng, WrappingPolicy
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+class Doubling(Agent):
+    """For an unknown horizon: the agent for its own horizon, then anew for twice as long, and so on.
+
+    Each epoch starts from nothing, with the block length and delta of its own horizon where the agent takes
+    them from it.
+
+    >>> import fastlbm as lbm
+    >>> agent = lbm.Doubling(lbm.O3M(m=1, gamma=-2.0, horizon=64))
+    >>> lbm.run(lbm.LBM([1.0, 0.0], m=1, gamma=-2.0), agent, T=300).t[-1]
+    np.int64(300)
+    """
+
+    agent: LearningAgent
+
+    def __init__(self, agent: LearningAgent) -> None:
+        if not isinstance(agent, LearningAgent):
+            raise TypeError(f"agent must be an agent with a horizon, such as O3M, got {agent!r}")
+        self._set(agent=agent)
+
+    def _policy(self, actions: ActionSet, env: LBM | None, rng: Rng, step: int) -> Policy:
+        first = self.agent.horizon
+
+        def make(epoch: int, begin: int) -> Policy:
+            return self.agent._with_horizon(first * 2**epoch)._policy(actions, env, rng, begin)
+
+        return DoublingPolicy(make, first, step)
+
+
+class DoublingPolicy(WrappingPolicy):
+    """A new policy for each epoch, every epoch twice as long as the one before."""
+
+    def __init__(self, make: Callable[[int, int], Policy], first: int, step: int) -> None:
+        self._make, self._first = make, first
+        self._told: list[dict[str, Any]] = []
+        self._enter(0, step, 0)
+        self.rng = self._inner.rng
+
+    @property
+    def inner(self) -> Policy:
+        return self._inner
+
+    def _enter(self, epoch: int, begin: int, plans_before: int) -> None:
+        """Begin an epoch at a step, after so many plans."""
+        self._epoch, self._begin, self._plans_before = epoch, begin, plans_before
+        self._inner = self._make(epoch, begin)
+
+    def _end(self) -> int:
+        return self._begin + (self._first << self._epoch)
+
+    def _restart_when_due(self) -> None:
+        if int(next_step(self.block)) >= self._end():
+            before = self._inner
+            self._told.append(before.details())
+            self._enter(self._epoch + 1, self._end(), self.plans)
+            self._inner.continue_from(before)
+
+    @property
+    def plans(self) -> int:
+        return self._plans_before + self._inner.plans
+
+    @property
+    def origin(self) -> Origin:
+        return Origin(self._epoch, self._inner.origin.member)
+
+    def ensure_block(self) -> None:
+        self._restart_when_due()
+        self._inner.ensure_block()
+
+    def advance(
+        self, model: ModelParams, history: History, recorder: Recorder, noise: Rng, until: int
+    ) -> None:
+        while elapsed(recorder) < until:
+            self._restart_when_due()
+            self._inner.advance(model, history, recorder, noise, min(until, self._end()))
+
+    def details(self) -> dict[str, Any]:
+        parts = [part for part in (*self._told, self._inner.details()) if part and len(part["step"])]
+        return {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else ())}
+
+    def cursor(self) -> list[int]:
+        return [self._epoch, self._begin, self._plans_before, *self._inner.cursor()]
+
+    def set_cursor(self, cursor: list[int]) -> None:
+        self._enter(*map(int, cursor[:3]))
+        self._inner.set_cursor(cursor[3:])

@@ -1,0 +1,208 @@
+"""The evidence selector: owns the choice of the candidate that explains the rewards best.
+
+It uses the structure of the model: all candidates learn from all rewards, and the evidence compares them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln, logsumexp
+
+from .._base import validation
+from .._base.validation import Array
+from .._base.values import writable
+from ..kernels.block_state import next_step, plans_made, played_actions
+from ..kernels.estimator import LOG_DET, SAMPLES, Estimator
+from ..kernels.evidence import CandidateSet, absorb_block, absorb_reward, candidate_features
+from ..kernels.learning import Learner
+from ..kernels.rewards import gram_scale
+from ..model.actions import ActionSet
+from ..model.lbm import LBM
+from .candidates import CandidateAgent, MemberPolicy, Pair
+from .learners import LearnerPolicy
+from .policy import Policy, Rng
+
+#: sigma^2 ~ InverseGamma(shape, scale): a weak prior around a noise of 0.1.
+PRIOR_SHAPE, PRIOR_SCALE = 1.0, 0.01
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+class EvidenceSelector(CandidateAgent):
+    """O3M for the candidate (m, gamma) that explains the rewards best.
+
+    Under a candidate, rewards are linear in features that follow from the actions really played, so every
+    candidate has a Bayesian regression on every reward: theta ~ N(0, sigma^2/lam I) gives
+
+        ln p(y_1..y_n) = -1/2 [n ln(2 pi sigma^2) + ln det V/det(lam I) + r/sigma^2]
+        r = sum_t (y_t - <b_t, theta_t>)^2 / (1 + b_t^T V_t^-1 b_t),   theta_t, V_t before step t
+
+    for a known `sigma`; without one sigma^2 ~ InverseGamma(1, 0.01) is integrated out. The posterior has a
+    uniform prior over the candidates. Each block is the O3M block of the most probable candidate, or with
+    `draw` of one drawn from the posterior, planned from the candidate's regression on all rewards.
+
+    Proven: for Gaussian noise of size sigma and the truth among the candidates, with probability 1 - delta
+    no other candidate's log evidence ever exceeds the truth's by more than
+
+        ln(1/delta) + lam ||theta||^2/(2 sigma^2) + 1/2 ln det V/det(lam I),   V the truth's
+
+    for the evidence of another over the likelihood at theta is a nonnegative martingale, and the truth's
+    evidence is at least that likelihood times exp(-lam ||theta||^2/(2 sigma^2)) det(V/lam)^(-1/2). Not
+    proven: that others fall behind, which needs actions that tell them apart, and any bound on the regret.
+
+    Candidates with m = 0 or gamma = 0 are the stationary model under several names (for A0 = I), whose
+    probabilities add up. After a run `run.details` has the log posterior over time.
+
+    >>> import fastlbm as lbm
+    >>> env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)
+    >>> pairs = [(m, g) for m in (0, 1, 2) for g in (-2.0, -1.0)]
+    >>> run = lbm.run(env, lbm.EvidenceSelector(pairs, horizon=300, L=6), T=300)
+    >>> pairs[int(run.details["log_posterior"][-1].argmax())]
+    (1, -2.0)
+    """
+
+    candidates: tuple[Pair, ...]
+    horizon: int
+    L: int | tuple[int, ...] | None
+    lam: float
+    delta: float | None
+    subgaussian: float
+    sigma: float | None
+    draw: bool
+    radius: str
+    A0: Array | None
+
+    def __init__(
+        self,
+        candidates: Iterable[Pair],
+        horizon: int,
+        L: int | Sequence[int] | None = None,
+        lam: float = 1.0,
+        delta: float | None = None,
+        subgaussian: float = 1.0,
+        sigma: float | None = None,
+        draw: bool = False,
+        radius: str = "trace",
+        A0: ArrayLike | None = None,
+    ) -> None:
+        self._set_learning(horizon=horizon, lam=lam, delta=delta, subgaussian=subgaussian, radius=radius)
+        if sigma is not None:
+            sigma = validation.real("sigma", sigma, low=0.0, open_low=True)
+        self._set(sigma=sigma, draw=bool(draw))
+        self._set_candidates(candidates, L, A0)
+
+    def _policy(self, actions: ActionSet, env: LBM | None, rng: Rng, step: int) -> Policy:
+        lengths = [self._length(j) for j in range(len(self.candidates))]
+        members = self._members(lengths, actions, rng, step)
+        A0 = np.eye(actions.d) if self.A0 is None else writable(self.A0)
+        return SelectorPolicy(members, self, A0, rng=rng, step=step)
+
+
+class SelectorPolicy(MemberPolicy):
+    """The candidates' regressions on all rewards; the estimators of the members are rows of them."""
+
+    names = ("step", "candidate", "log_posterior")
+
+    def __init__(
+        self, members: Sequence[LearnerPolicy], agent: EvidenceSelector, A0: Array, rng: Rng, step: int
+    ) -> None:
+        super().__init__(members, rng, step)
+        N, d = len(members), len(A0)
+        m = np.array([m if gamma != 0.0 else 0 for m, gamma in agent.candidates])
+        rows = zip(*(policy.learner.estimator for policy in members), strict=True)
+        stacks = dict(zip(Estimator._fields, map(np.array, rows), strict=True))
+        self.candidates = CandidateSet(
+            m=m,
+            gamma=np.array([gamma for _, gamma in agent.candidates]),
+            c=np.array([gram_scale(A0, k) for k in m]),
+            A0=A0,
+            **stacks,
+            residual=np.zeros((2, N)),
+        )
+        for j, policy in enumerate(members):
+            policy.use_estimator(Estimator(**{name: stack[j] for name, stack in stacks.items()}))
+        self.agent = agent
+        self.recent = np.zeros((max(1, int(m.max())), d))
+        self.features = np.zeros((0, N * d))
+
+    @property
+    def learner(self) -> Learner | None:
+        # All rewards of a block are learned from, each by all candidates.
+        learner = self.inner.learner
+        return learner and Learner(learner.config._replace(m=0), learner.estimator, self.features)
+
+    def absorb_late(self, b: Array, y: float, member: int) -> None:
+        absorb_reward(self.candidates, np.ascontiguousarray(b), y)
+
+    def log_evidence(self) -> Array:
+        """ln p(rewards | candidate) (N,), up to a constant that all candidates share."""
+        n = self.candidates.ledger[:, SAMPLES]
+        log_det = self.candidates.ledger[:, LOG_DET]
+        rest = self.candidates.residual[0]
+        if self.agent.sigma is not None:
+            s2 = self.agent.sigma**2
+            known: Array = -0.5 * (n * math.log(2.0 * math.pi * s2) + log_det + rest / s2)
+            return known
+        a, b = PRIOR_SHAPE, PRIOR_SCALE
+        result: Array = (
+            gammaln(a + 0.5 * n)
+            - gammaln(a)
+            + a * math.log(b)
+            - (a + 0.5 * n) * np.log(b + 0.5 * rest)
+            - 0.5 * (n * math.log(2.0 * math.pi) + log_det)
+        )
+        return result
+
+    def recent_actions(self) -> Array:
+        """The last actions that were played, as many as the longest memory on offer needs."""
+        rows = np.concatenate((self.recent, played_actions(self.block)))
+        return rows[len(rows) - len(self.recent) :]
+
+    def set_recent_actions(self, actions: Array) -> None:
+        """These were played last."""
+        self.recent[:] = actions
+
+    def continue_from(self, before: Policy) -> None:
+        if isinstance(before, SelectorPolicy):
+            self.set_recent_actions(before.recent_actions())
+
+    def log_posterior(self) -> Array:
+        """With the same prior probability for every candidate; none for one whose regression overflowed."""
+        evidence = self.log_evidence()
+        evidence[~np.isfinite(evidence)] = -np.inf
+        if not np.isfinite(evidence).any():
+            raise ValueError("candidates must have features that a regression can hold, got none: rescale A0")
+        posterior: Array = evidence - logsumexp(evidence)
+        return posterior
+
+    def plan_next_block(self) -> None:
+        if plans_made(self.block) > 0:
+            absorb_block(self.candidates, self.features, self.block)
+            self.set_recent_actions(self.recent_actions())
+        posterior = self.log_posterior()
+        if self.agent.draw:
+            chosen = int(np.argmax(posterior + self.rng.gumbel(size=len(posterior))))
+        else:
+            # Candidates may be the same model under two names: of equal ones the first, rounding aside.
+            chosen = int(np.argmax(posterior >= posterior.max() - 1e-9))
+        self.log.add((int(next_step(self.block)), chosen, posterior))
+        self.hand_over(chosen)
+        self.features = np.zeros((len(self.block.actions), self.features.shape[1]))
+        candidate_features(self.candidates, self.recent, self.block.actions, self.features)
+
+    def cursor(self) -> list[int]:
+        return [len(self.features)]
+
+    def set_cursor(self, cursor: list[int]) -> None:
+        self.features = np.zeros((int(cursor[0]), self.features.shape[1]))
+
+    def state(self) -> dict[str, Array]:
+        arrays = {f"candidates.{name}": array for name, array in self.candidates._asdict().items()}
+        arrays |= {"recent": self.recent, "features": self.features}
+        # The members' estimators are rows of these, their own features are not used.
+        members = super().state().items()
+        return arrays | {n: a for n, a in members if ".estimator." not in n and not n.endswith(".features")}

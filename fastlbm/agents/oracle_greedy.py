@@ -1,0 +1,41 @@
+"""Oracle greedy: owns the policy that knows the model and looks one step ahead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .._base.validation import Array
+from ..kernels.planners import GreedyPlanner
+from ..kernels.rewards import make_history
+from ..model.actions import ActionSet
+from ..model.lbm import LBM
+from .base import Agent
+from .policy import CompiledPolicy, Policy, Rng, arms_of
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+class OracleGreedy(Agent):
+    """Knows the model and takes the action with the largest expected reward of its own step.
+
+    Proposition 1 of the paper, prop:greedy_bad, shows how bad that can be.
+    """
+
+    def __init__(self) -> None:
+        pass
+
+    def _policy(self, actions: ActionSet, env: LBM | None, rng: Rng, step: int) -> Policy:
+        if env is None:
+            raise TypeError(f"OracleGreedy must be started with the LBM that it knows, got {actions!r}")
+        return GreedyPolicy(env, rng, step)
+
+
+class GreedyPolicy(CompiledPolicy):
+    """The best action for its own step, given what was played."""
+
+    def __init__(self, env: LBM, rng: Rng, step: int) -> None:
+        super().__init__(1, env.d, rng, step)
+        model = env._params()
+        self.planner = GreedyPlanner(model, make_history(model), arms_of(env.actions))
+
+    def state(self) -> dict[str, Array]:
+        return super().state() | {f"history.{name}": a for name, a in self.planner.history._asdict().items()}

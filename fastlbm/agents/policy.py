@@ -1,0 +1,182 @@
+"""Policies: own the state of an agent that acts, one block at a time.
+
+A policy has a block (see `kernels.block_state`). `ensure_block` sees to it that there is something to play,
+`advance` plays an episode from it. Policies whose planner is compiled run end to end in compiled code; the
+others plan in Python between compiled stretches of play.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._base.validation import Array
+from .._base.values import writable
+from ..kernels.block_state import BlockState, is_done, make_block_state, plans_made
+from ..kernels.episode import plan_next_block, run_blocks
+from ..kernels.estimator import absorb, estimate
+from ..kernels.learning import Learner
+from ..kernels.playing import Recorder, elapsed, play_block
+from ..kernels.rewards import History, ModelParams
+from ..model.actions import ActionSet, Ball, Contextual, Finite
+
+Rng = np.random.Generator
+
+
+class Origin(NamedTuple):
+    """Where a block comes from: the times that all was forgotten before, and which member planned it."""
+
+    epoch: int = 0
+    member: int = 0
+
+
+class Policy(ABC):
+    """An agent at work. A policy must have a `block` and plan the next one; the rest has defaults."""
+
+    rng: Rng
+
+    @property
+    @abstractmethod
+    def block(self) -> BlockState:
+        """The block that is being played."""
+
+    @abstractmethod
+    def plan_next_block(self) -> None:
+        """Learn from the block that is done, and start a new one."""
+
+    @property
+    def learner(self) -> Learner | None:
+        """What it knows, of a policy that learns, and the features of the block."""
+        return None
+
+    @property
+    def plans(self) -> int:
+        """Plans made so far."""
+        return int(plans_made(self.block))
+
+    @property
+    def origin(self) -> Origin:
+        """Where the block comes from."""
+        return Origin()
+
+    def ensure_block(self) -> None:
+        """There is something to play afterwards."""
+        if is_done(self.block):
+            self.plan_next_block()
+
+    def advance(
+        self, model: ModelParams, history: History, recorder: Recorder, noise: Rng, until: int
+    ) -> None:
+        """Play until so many steps of the episode are over."""
+        while elapsed(recorder) < until:
+            self.ensure_block()
+            play_block(model, history, recorder, self.block, noise, until)
+
+    def absorb_late(self, b: Array, y: float, member: int) -> None:
+        """A reward of the feature b, of a block that the member planned and that is over."""
+        if self.learner is not None:
+            absorb(self.learner.estimator, np.ascontiguousarray(b), 1.0, y)
+            estimate(self.learner.estimator)
+
+    def continue_from(self, before: Policy) -> None:  # noqa: B027  (most need no history)
+        """Another policy played until now, and left this one its history."""
+
+    def details(self) -> dict[str, Any]:
+        """What there is to tell of the episode, as arrays by name."""
+        return {}
+
+    def state(self) -> dict[str, Array]:
+        """Everything that changes, by name, except the generator."""
+        arrays = {f"block.{name}": a for name, a in self.block._asdict().items()}
+        if self.learner is not None:
+            arrays |= {f"estimator.{name}": a for name, a in self.learner.estimator._asdict().items()}
+            arrays["features"] = self.learner.features
+        return arrays
+
+    def cursor(self) -> list[int]:
+        """Where the policy stands beyond its arrays, in integers."""
+        return []
+
+    def set_cursor(self, cursor: list[int]) -> None:
+        """Go where `cursor` was."""
+        if cursor:
+            raise ValueError("a cursor")
+
+
+class BlockPolicy(Policy):
+    """A policy with a block of its own; `step` is the step of the episode at which it begins."""
+
+    def __init__(self, n: int, d: int, rng: Rng, step: int) -> None:
+        self._block = make_block_state(n, d, step)
+        self.rng = rng
+
+    @property
+    def block(self) -> BlockState:
+        return self._block
+
+
+class CompiledPolicy(BlockPolicy):
+    """A policy whose planner is compiled: nothing happens in Python between its steps."""
+
+    planner: Any
+
+    def plan_next_block(self) -> None:
+        plan_next_block(self.planner, self.block, self.rng)
+
+    def advance(
+        self, model: ModelParams, history: History, recorder: Recorder, noise: Rng, until: int
+    ) -> None:
+        run_blocks(self.planner, self.block, self.rng, model, history, recorder, noise, until)
+
+
+class WrappingPolicy(Policy):
+    """A policy that lets another one act, `inner`, which may change from block to block."""
+
+    @property
+    @abstractmethod
+    def inner(self) -> Policy:
+        """The policy whose block is being played."""
+
+    @property
+    def block(self) -> BlockState:
+        return self.inner.block
+
+    @property
+    def learner(self) -> Learner | None:
+        return self.inner.learner
+
+    @property
+    def plans(self) -> int:
+        return self.inner.plans
+
+    @property
+    def origin(self) -> Origin:
+        return self.inner.origin
+
+    def plan_next_block(self) -> None:
+        self.inner.plan_next_block()
+
+    def absorb_late(self, b: Array, y: float, member: int) -> None:
+        self.inner.absorb_late(b, y, member)
+
+    def details(self) -> dict[str, Any]:
+        return self.inner.details()
+
+    def state(self) -> dict[str, Array]:
+        return self.inner.state()
+
+    def cursor(self) -> list[int]:
+        return self.inner.cursor()
+
+    def set_cursor(self, cursor: list[int]) -> None:
+        self.inner.set_cursor(cursor)
+
+
+def arms_of(actions: ActionSet) -> Array:
+    """The arms (S, K, d): none for the ball, one set for a finite set, one a step for a contextual set."""
+    if isinstance(actions, Ball):
+        return np.zeros((0, 0, actions.d))
+    assert isinstance(actions, (Finite, Contextual))
+    return writable(actions.arms if isinstance(actions, Contextual) else actions.arms[None])

@@ -1,0 +1,133 @@
+"""The block that is being played: owns where it stands, how often it is played, and what came of it.
+
+Nobody else knows the counters. The inlined functions serve kernels; called from Python they run as Python.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._jit import inline
+from ._types import Integers, Rows, Vector
+
+#: More steps than any episode has.
+MANY = 2**62
+
+# The counters: the position in the block that comes next, how often the block is to be played, how often it
+# was, the step of the episode that comes next, plans so far.
+_POSITION, _REPEATS, _PASSES, _STEP, _PLANS = 0, 1, 2, 3, 4
+
+
+class BlockState(NamedTuple):
+    """A block of n actions at work, all of it changed in place."""
+
+    actions: Rows  # (n, d)
+    expected: Vector  # (n,) expected rewards, once they repeat
+    reward_sums: Vector  # (n,) sum of the rewards observed at each position
+    reward_counts: Vector  # (n,) how many they are
+    counters: Integers  # (5,)
+
+
+def make_block_state(n: int, d: int, step: int = 0) -> BlockState:
+    """Room for blocks of n actions, with nothing to play; `step` is the first step of the episode."""
+    counters = np.zeros(5, dtype=np.int64)
+    counters[_STEP] = step
+    return BlockState(
+        actions=np.zeros((n, d)),
+        expected=np.zeros(n),
+        reward_sums=np.zeros(n),
+        reward_counts=np.zeros(n),
+        counters=counters,
+    )
+
+
+@inline
+def is_done(block: BlockState) -> bool:
+    """Whether the block was played as often as it was to be."""
+    return block.counters[_PASSES] >= block.counters[_REPEATS]
+
+
+@inline
+def plans_made(block: BlockState) -> int:
+    """How many blocks were started; 0 if there is none yet."""
+    return block.counters[_PLANS]
+
+
+@inline
+def next_step(block: BlockState) -> int:
+    """The step of the episode that comes next."""
+    return block.counters[_STEP]
+
+
+@inline
+def set_next_step(block: BlockState, step: int) -> None:
+    """The block goes on at this step of the episode."""
+    block.counters[_STEP] = step
+
+
+@inline
+def start_block(block: BlockState, repeats: int) -> None:
+    """The actions are a new block, which is to be played `repeats` times."""
+    block.counters[_POSITION] = 0
+    block.counters[_PASSES] = 0
+    block.counters[_REPEATS] = repeats
+    block.counters[_PLANS] += 1
+
+
+def play_forever(block: BlockState) -> None:
+    """The actions were given, not planned, and are played without an end."""
+    block.counters[_REPEATS] = MANY
+
+
+@inline
+def cursor(block: BlockState) -> tuple[int, int, int]:
+    """The position that comes next, the passes that are over, and how many there are to be."""
+    return block.counters[_POSITION], block.counters[_PASSES], block.counters[_REPEATS]
+
+
+@inline
+def move_cursor(block: BlockState, position: int, passes: int, steps: int) -> None:
+    """`steps` actions were played, up to before this position."""
+    block.counters[_POSITION] = position
+    block.counters[_PASSES] = passes
+    block.counters[_STEP] += steps
+
+
+@inline
+def following(position: int, passes: int, n: int) -> tuple[int, int]:
+    """Position and passes after one more action of a block of n."""
+    position += 1
+    if position == n:
+        return 0, passes + 1
+    return position, passes
+
+
+def next_action(block: BlockState) -> Vector:
+    """A copy of the action (d,) that comes next, which counts as played."""
+    position, passes, _ = cursor(block)
+    move_cursor(block, *following(position, passes, len(block.actions)), 1)
+    return block.actions[position].copy()
+
+
+def played_actions(block: BlockState) -> Rows:
+    """The actions of the present pass that were played, all of them once the block is done."""
+    if plans_made(block) == 0:
+        return block.actions[:0]
+    return block.actions if is_done(block) else block.actions[: cursor(block)[0]]
+
+
+@inline
+def add_reward(block: BlockState, position: int, y: float) -> None:
+    """The action at a position had the reward y."""
+    block.reward_sums[position] += y
+    block.reward_counts[position] += 1.0
+
+
+@inline
+def clear_rewards(block: BlockState) -> None:
+    """What was collected is known and forgotten here."""
+    for j in range(block.actions.shape[0]):
+        block.reward_counts[j] = 0.0
+        block.reward_sums[j] = 0.0

@@ -1,0 +1,101 @@
+"""State files of live policies: own their format, their soundness and how an older version is read.
+
+A file is a NumPy .npz without pickled objects: arrays by name, and a header with a digest of everything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._base.validation import Array
+
+#: What a state file says of itself; the number changes with what is in it.
+FORMAT = "fastlbm live state"
+VERSION = 2
+#: What the arrays of version 1 are called today, part by part of their dotted names.
+_SINCE_1 = {
+    "desk.block": "block.actions",
+    "desk.reward": "block.expected",
+    "desk.total": "block.reward_sums",
+    "desk.seen": "block.reward_counts",
+    "desk.at": "block.counters",
+    "past": "history",
+    "jury": "candidates",
+    "author": "chosen",
+    "waiting": "pending",
+}
+
+
+def write_state(path: Path, header: dict[str, Any], arrays: dict[str, Array]) -> None:
+    """Write header and arrays, in one piece or not at all."""
+    header = {"format": FORMAT, "version": VERSION, **header}
+    header["digest"] = _digest(arrays, header)
+    text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    partial = path.with_name(path.name + ".part")
+    with partial.open("wb") as file:
+        np.savez(file, header=text, **arrays)  # type: ignore[arg-type]
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
+def fingerprint(value: Any) -> str:
+    """A fingerprint of an agent or a set, the same in every process."""
+    return hashlib.sha256(repr(value._key()).encode()).hexdigest()
+
+
+def _digest(arrays: dict[str, Array], header: dict[str, Any]) -> str:
+    rest = {name: value for name, value in header.items() if name != "digest"}
+    total = hashlib.sha256(json.dumps(rest, sort_keys=True).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        total.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        total.update(array.tobytes())
+    return total.hexdigest()
+
+
+def read_state(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Header and arrays of a state file, by their names of today, checked as far as that goes."""
+    data = path.read_bytes()
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(arrays.pop("header").tobytes())
+    except Exception as error:  # zipfile raises what it likes on a damaged file
+        raise ValueError(f"path must be a state file of a live policy, got {str(path)!r}: {error}") from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ValueError(f"path must be a state file of a live policy, got {str(path)!r}, which is not one")
+    if header.get("version") not in (1, VERSION):
+        raise ValueError(
+            f"path must be a state file of version 1 or {VERSION}, got version {header.get('version')!r}"
+        )
+    if header.get("digest") != _digest(arrays, header):
+        raise ValueError(f"path must be an undamaged state file, got {str(path)!r}, whose digest differs")
+    if header["version"] == 1:
+        arrays = {_renamed(name): array for name, array in arrays.items()}
+    return header, arrays
+
+
+def _renamed(name: str) -> str:
+    """The name that an array of version 1 has today; a number before it says which member it belongs to."""
+    member, _, rest = name.partition(".")
+    if member.isdigit():
+        return f"{member}.{_renamed(rest)}"
+    for old, new in _SINCE_1.items():
+        if name == old or name.startswith(f"{old}."):
+            return new + name.removeprefix(old)
+    return name
+
+
+def fill(name: str, array: Array, saved: Array) -> None:
+    """The saved numbers into an array of the same shape and type."""
+    if saved.shape != array.shape or saved.dtype != array.dtype:
+        raise ValueError(f"{name} of shape {array.shape}")
+    array[...] = saved
