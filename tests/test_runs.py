@@ -15,7 +15,7 @@ import pytest
 
 import fastlbm as lbm
 from fastlbm.running import episode as runs
-from tests.test_learners import ROTTING, SETS, THETA, agents
+from tests.agents.test_learners import ROTTING, SETS, THETA, agents
 
 
 @pytest.mark.parametrize("kind", SETS)

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import fastlbm as lbm
+from fastlbm.kernels.block_state import cursor
 from tests import naive
-from tests.test_learners import SETS, THETA, agents, play_live
+from tests.agents.test_learners import SETS, THETA, agents, play_live
 
 T = 90
 
@@ -94,7 +95,7 @@ def test_a_late_reward_counts_from_the_next_plan_on(switch: float) -> None:
     live = lbm.O3M(m, -1.0, 500, L=L, switch=switch).start(lbm.Ball(2), seed=1)
     y = np.random.default_rng(0).uniform(-1.0, 1.0, 41)
     actions: list[np.ndarray] = []
-    while len(actions) < 40 or live._policy.desk.at[0] != 1:
+    while len(actions) < 40 or cursor(live._policy.block)[0] != 1:
         t = len(actions)
         if t == 41:
             break
@@ -152,13 +153,13 @@ def test_waiting_rewards_survive_a_restart(tmp_path: Path) -> None:
 
 
 def test_rewards_that_never_come_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fastlbm.running.live.PATIENCE", 20)
+    monkeypatch.setattr("fastlbm.running.pending.PATIENCE", 20)
     live = lbm.OMBlock(0, -1.0, 1000, L=3).start(lbm.Ball(2))
     for t in range(300):
         live.act()
         if t % 3 == 0:
             live.update(0.5)
-    sizes = live._waiting
+    sizes = live._pending
     assert len(sizes._steps) <= 20
     assert len(sizes._blocks) <= 20
     assert len(sizes._plans) <= 22
@@ -179,7 +180,7 @@ def test_a_restart_of_doubling_forgets_what_was_waiting() -> None:
 
 
 def snapshot(live: lbm.Live) -> dict[str, bytes]:
-    arrays = {**live._policy.state(), **live._waiting.state()}
+    arrays = {**live._policy.state(), **live._pending.state()}
     return {name: np.asarray(a).tobytes() for name, a in arrays.items()}
 
 
@@ -263,7 +264,7 @@ def test_a_wrong_or_damaged_file_changes_nothing(tmp_path: Path) -> None:
     refused(tmp_path / "other.npz", "path must be a state file")
     bad.write_bytes(data)
     rewrite(bad, lambda header, _: header.update(version=0))
-    refused(bad, "version 1, got version 0")
+    refused(bad, "version 1 or 2, got version 0")
     bad.write_bytes(data)
     rewrite(bad, lambda header, _: header.update(format="something"))
     refused(bad, "which is not one")

@@ -94,7 +94,7 @@ def test_every_block_is_nearly_the_best_one_for_what_is_known(algorithm: str) ->
         if live.t % (m + L) == 1:
             problem = {"theta": live.theta, "V_inv": live.V_inv, "beta": live.beta, "optimism": algorithm}
             best = lbm.plan_block(d=3, m=m, gamma=-3.0, L=L, **problem).value
-            block = live._policy.desk.block.copy()
+            block = live._policy.block.actions.copy()
             shares.append(naive.block_value(block, m=m, gamma=-3.0, A0=None, **problem) / best)
 
     play_live(agent, env, 12 * (m + L), check=check)

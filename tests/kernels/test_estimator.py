@@ -26,9 +26,8 @@ from fastlbm.kernels.estimator import (
     refresh,
     repeats,
 )
-
-from . import naive
-from .naive import Array
+from tests import naive
+from tests.naive import Array
 
 SIZES = (*range(1, 13), 66)
 

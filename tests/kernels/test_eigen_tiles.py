@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fastlbm.kernels.eigen_tiles import LAPACK_FROM, TILE, spectra
-
-from .naive import Array, orthogonal
+from tests.naive import Array, orthogonal
 
 TOLERANCE = 1e-14
 SIZES = (*range(1, 21), 50)

@@ -12,12 +12,13 @@ import pytest
 from scipy import stats
 
 import fastlbm as lbm
-from fastlbm.agents import selection
+from fastlbm.agents.evidence_selector import PRIOR_SCALE, PRIOR_SHAPE
 from fastlbm.kernels._jit import kernel
+from fastlbm.kernels.block_state import cursor
 from fastlbm.kernels.estimator import LOG_DET, make_estimator
-from fastlbm.kernels.evidence import Jury, hear
+from fastlbm.kernels.evidence import CandidateSet, absorb_reward
 from tests import naive
-from tests.test_learners import ROTTING, SETS, THETA, play_live
+from tests.agents.test_learners import ROTTING, SETS, THETA, play_live
 
 PAIRS = [(m, float(gamma)) for m in range(5) for gamma in range(-4, 2)]
 FEW = [(0, -1.0), (1, -2.0), (2, -1.0), (3, 0.5), (2, 0.0)]
@@ -45,7 +46,7 @@ def test_log_evidences_are_those_of_the_joint_distribution(sigma: float | None) 
     rng = np.random.default_rng(0)
     actions, y = [], []
     # To the end of a block: what is known then is known to all.
-    while len(y) < 30 or live._policy.desk.at[0] != 0:
+    while len(y) < 30 or cursor(live._policy.block)[0] != 0:
         actions.append(live.act())
         y.append(env.expected_rewards(actions)[-1] + 0.2 * rng.standard_normal())
         live.update(y[-1])
@@ -56,7 +57,7 @@ def test_log_evidences_are_those_of_the_joint_distribution(sigma: float | None) 
     for j in range(len(FEW)):
         spread = np.eye(n) + B[:, j] @ B[:, j].T / lam
         if sigma is None:
-            a, b = selection.PRIOR_SHAPE, selection.PRIOR_SCALE
+            a, b = PRIOR_SHAPE, PRIOR_SCALE
             expected = stats.multivariate_t(np.zeros(n), b / a * spread, df=2.0 * a).logpdf(y)
         else:
             expected = stats.multivariate_normal(np.zeros(n), sigma**2 * spread).logpdf(y)
@@ -70,26 +71,26 @@ def test_log_evidences_are_those_of_the_joint_distribution(sigma: float | None) 
 
 
 @kernel
-def hear_often(jury: Jury, B: np.ndarray, y: np.ndarray, n: int) -> None:
+def absorb_often(candidates: CandidateSet, B: np.ndarray, y: np.ndarray, n: int) -> None:
     """n rewards, features and rewards in turn."""
     for t in range(n):
-        hear(jury, B[t % B.shape[0]], y[t % B.shape[0]])
+        absorb_reward(candidates, B[t % B.shape[0]], y[t % B.shape[0]])
 
 
 def test_evidences_are_exact_after_a_million_steps() -> None:
     d, N, k, n, lam = 3, 2, 7, 10**6, 0.5
     rng = np.random.default_rng(1)
     one = make_estimator(d, lam)
-    jury = Jury(
-        np.zeros(N, dtype=np.int64),
-        np.zeros(N),
-        np.zeros(N),
-        np.eye(d),
-        *(np.array([a, a]) for a in one),
-        np.zeros((2, N)),
+    candidates = CandidateSet(
+        m=np.zeros(N, dtype=np.int64),
+        gamma=np.zeros(N),
+        c=np.zeros(N),
+        A0=np.eye(d),
+        **{name: np.array([a, a]) for name, a in one._asdict().items()},
+        residual=np.zeros((2, N)),
     )
     B, y = 0.5 * rng.standard_normal((k, N * d)), rng.standard_normal(k)
-    hear_often(jury, B, y, n)
+    absorb_often(candidates, B, y, n)
     times = np.array([n // k + (r < n % k) for r in range(k)])
     with mp.workdps(40):
         for j in range(N):
@@ -102,8 +103,8 @@ def test_evidences_are_exact_after_a_million_steps() -> None:
                 squares += int(times[r]) * mp.mpf(float(y[r])) ** 2
             residual = squares - (U.T * mp.lu_solve(V, U))[0]
             log_det = mp.log(mp.det(V)) - d * mp.log(lam)
-            assert jury.residual[0, j] == pytest.approx(float(residual), rel=1e-11)
-            assert jury.ledger[j, LOG_DET] == pytest.approx(float(log_det), rel=1e-11)
+            assert candidates.residual[0, j] == pytest.approx(float(residual), rel=1e-11)
+            assert candidates.ledger[j, LOG_DET] == pytest.approx(float(log_det), rel=1e-11)
 
 
 def test_no_candidate_overtakes_the_truth_by_more_than_its_bound() -> None:
@@ -118,7 +119,7 @@ def test_no_candidate_overtakes_the_truth_by_more_than_its_bound() -> None:
         for t in range(T):
             action = live.act()
             evidence = live._policy.log_evidence()
-            log_det = live._policy.jury.ledger[0, LOG_DET]
+            log_det = live._policy.candidates.ledger[0, LOG_DET]
             slack = math.log((len(pairs) - 1) / delta) + lam / (2.0 * sigma**2) + 0.5 * log_det
             outside = outside or bool((evidence[1:] > evidence[0] + slack).any())
             live.update(env.expected_rewards(action[None], history=past)[0] + eta[t])
@@ -268,16 +269,16 @@ def test_late_and_missing_rewards_reach_the_candidates() -> None:
         came[t] |= t % 3 > 0
         if t >= 20 and t % 6 == 2:
             came[t - 20] = True
-    start = int(live.details()["step"][-1])  # rewards of the block on the desk are not yet learned
+    start = int(live.details()["step"][-1])  # rewards of the block being played are not yet learned
     known = np.flatnonzero(came[:start])
     B = features_of_all(np.array(actions), pairs)[known]
     for j in range(len(pairs)):
         V = np.eye(3) + B[:, j].T @ B[:, j]
-        np.testing.assert_allclose(live._policy.jury.V_inv[j], np.linalg.inv(V), rtol=1e-8, atol=1e-11)
+        np.testing.assert_allclose(live._policy.candidates.V_inv[j], np.linalg.inv(V), rtol=1e-8, atol=1e-11)
         theta = np.linalg.solve(V, B[:, j].T @ y[known])
-        np.testing.assert_allclose(live._policy.jury.theta[j], theta, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(live._policy.candidates.theta[j], theta, rtol=1e-8, atol=1e-10)
     # A late reward goes to the candidate that played: all samples are somewhere.
-    counts = [policy.estimator.ledger[0] for policy in combiner._policy.members]
+    counts = [policy.learner.estimator.ledger[0] for policy in combiner._policy.members]
     assert sum(counts) > 10
     assert sum(counts) == int(sum(counts))
 
@@ -300,7 +301,7 @@ def test_a_restart_knows_what_was_played_before_it() -> None:
     env = lbm.LBM(THETA, m=2, gamma=-1.0, sigma=0.0)
     agent = lbm.Doubling(lbm.EvidenceSelector(pairs, 16, L=4))
     live, actions = play_live(agent, env, 42)
-    while live._policy.desk.at[0] != 1:  # to the first step of a block
+    while cursor(live._policy.block)[0] != 1:  # to the first step of a block
         actions = np.concatenate((actions, live.act()[None]))
         live.update(env.expected_rewards(actions)[-1])
     start = int(live.details()["step"][-1])
@@ -308,7 +309,7 @@ def test_a_restart_knows_what_was_played_before_it() -> None:
     for j in range(len(pairs)):
         b = B[16:start, j]  # the second epoch
         V = np.eye(3) + b.T @ b
-        inner = live._policy._inner.jury
+        inner = live._policy._inner.candidates
         np.testing.assert_allclose(inner.V_inv[j], np.linalg.inv(V), rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(
             inner.theta[j], np.linalg.solve(V, b.T @ y[16:start]), rtol=1e-8, atol=1e-10
@@ -326,7 +327,7 @@ def test_drawing_from_the_posterior_explores_and_is_deterministic() -> None:
 
 
 def test_a_log_has_no_more_rows_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selection, "LOG", 16)
+    monkeypatch.setattr("fastlbm.agents.candidates.LOG", 16)
     run = lbm.run(ROTTING, lbm.BanditCombiner([(0, 0.0), (1, -1.0)], 600, L=[1, 2]), T=600)
     steps = run.details["step"]
     assert 8 <= len(steps) < 16

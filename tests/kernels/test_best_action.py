@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fastlbm.kernels.best_action import best_arm, best_in_ball
-
-from . import naive
-from .naive import Array
+from tests import naive
+from tests.naive import Array
 
 TOLERANCE = 1e-12
 DIMENSIONS = (*range(1, 9), 15)
