@@ -19,17 +19,17 @@ from .._base.validation import Array
 #: What a state file says of itself; the number changes with what is in it.
 FORMAT = "fastlbm live state"
 VERSION = 2
-#: What the arrays of version 1 are called today, part by part of their dotted names.
+#: What the arrays of version 1 are called today; a name that ends with a dot stands for all that begin with it.
 _SINCE_1 = {
     "desk.block": "block.actions",
     "desk.reward": "block.expected",
     "desk.total": "block.reward_sums",
     "desk.seen": "block.reward_counts",
     "desk.at": "block.counters",
-    "past": "history",
-    "jury": "candidates",
+    "past.": "history.",
+    "jury.": "candidates.",
     "author": "chosen",
-    "waiting": "pending",
+    "waiting.": "pending.",
 }
 
 
@@ -89,7 +89,7 @@ def _renamed(name: str) -> str:
     if member.isdigit():
         return f"{member}.{_renamed(rest)}"
     for old, new in _SINCE_1.items():
-        if name == old or name.startswith(f"{old}."):
+        if name == old or (old.endswith(".") and name.startswith(old)):
             return new + name.removeprefix(old)
     return name
 

@@ -1,0 +1,62 @@
+"""State files of the version before: they are read, and the policy goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fastlbm as lbm
+
+#: Written by version 0.1 after 18 steps of `play`.
+FILES = Path(__file__).parents[1] / "data" / "live-1"
+ARMS = lbm.Finite([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
+PAIRS = [(0, 0.0), (1, -2.0)]
+CASES: dict[str, tuple[lbm.agents.Agent, lbm.model.ActionSet | lbm.LBM]] = {
+    "O3M": (lbm.O3M(1, -2.0, 100, L=3), lbm.Ball(2)),
+    "OMBlock": (lbm.OMBlock(1, -1.0, 100, L=3), lbm.Ball(2)),
+    "OFUL": (lbm.OFUL(100), ARMS),
+    "Doubling": (lbm.Doubling(lbm.O3M(1, -1.0, 8, L=3)), ARMS),
+    "EvidenceSelector": (lbm.EvidenceSelector(PAIRS, 100, L=3), lbm.Ball(2)),
+    "BanditCombiner": (lbm.BanditCombiner(PAIRS, 100, L=3), lbm.Ball(2)),
+    "OracleGreedy": (lbm.OracleGreedy(), lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)),
+}
+
+
+def play(live: lbm.Live, steps: int) -> list[np.ndarray]:
+    """Some steps; every fifth reward does not come."""
+    actions = []
+    for _ in range(steps):
+        t = live.t
+        actions.append(live.act())
+        if t % 5 != 3:
+            live.update(0.3 * actions[-1][0] + 0.1 * (t % 3))
+    return actions
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_state_of_version_1_goes_on(name: str) -> None:
+    agent, actions = CASES[name]
+    fresh = agent.start(actions, seed=4)
+    play(fresh, 18)
+    live = agent.start(actions).load(FILES / f"{name}.npz")
+    assert (live.t, live.plans) == (18, fresh.plans)
+    if fresh.theta is not None:
+        # Another machine may round a plan differently; what was learned is nearly the same.
+        np.testing.assert_allclose(live.theta, fresh.theta, rtol=1e-3, atol=1e-3)
+        for policy in (live, fresh):
+            policy.update(0.2, step=13)
+    found, expected = play(live, 12), play(fresh, 12)
+    if isinstance(actions, lbm.Finite):
+        np.testing.assert_array_equal(found, expected)
+    assert live.plans == fresh.plans
+
+
+def test_a_state_of_version_1_becomes_one_of_today(tmp_path: Path) -> None:
+    agent, actions = CASES["EvidenceSelector"]
+    live = agent.start(actions).load(FILES / "EvidenceSelector.npz")
+    again = agent.start(actions).load(live.save(tmp_path / "state"))
+    np.testing.assert_array_equal(play(live, 9), play(again, 9))
+    with np.load(tmp_path / "state") as file:
+        assert not [name for name in file.files if "desk" in name or "jury" in name or "waiting" in name]
