@@ -19,7 +19,7 @@ from .._base.validation import Array
 #: What a state file says of itself; the number changes with what is in it.
 FORMAT = "fastlbm live state"
 VERSION = 2
-#: What the arrays of version 1 are called today; a name that ends with a dot stands for all that begin with it.
+#: What the arrays of version 1 are called today; a name that ends with a dot stands for all behind it.
 _SINCE_1 = {
     "desk.block": "block.actions",
     "desk.reward": "block.expected",
