@@ -72,23 +72,19 @@ def episode(T: int, switch: float = 0.0) -> float:
 
 
 DIMENSIONS = (2, 4, 8, 16, 32, 64)
+LONG = tuple(10**k for k in (3, 4, 5, 6, 7))
 CASES = (
-    Case("d", "with the bonus", "window", DIMENSIONS, 8, lambda d: window(d=d)),
-    Case("d", "without the bonus", "window", DIMENSIONS, 8, lambda d: window(d=d, beta=0.0)),
-    Case("d", "general A0", "window", DIMENSIONS[:5], 8, lambda d: window(d=d, isotropic=False)),
-    Case("m", "window sums, d=3", "window", (4, 8, 16, 32, 64), 0, lambda m: window(m=m, L=640)),
-    Case("m", "spectra of size m, d=16", "window", (1, 2, 3, 4, 6, 8), 3, lambda m: window(d=16, m=m)),
-    Case("L", "value and gradient", "block", (1, 4, 16, 64, 256), 64, lambda L: L * window(L=L)),
-    Case("K", "exact plan, m=2, L=20", "plan", (4, 8, 16, 32, 64), 16, finite_plan),
-    Case("T", "O3M", "episode", (1_000, 4_000, 16_000, 64_000), 0, episode),
+    Case("d", "with the bonus", "window", DIMENSIONS, tail=8, cost=lambda d: window(d=d)),
+    Case("d", "without the bonus", "window", DIMENSIONS, tail=8, cost=lambda d: window(d=d, beta=0.0)),
+    Case("d", "general A0", "window", DIMENSIONS[:5], tail=8, cost=lambda d: window(d=d, isotropic=False)),
+    Case("m", "window sums, d=3", "window", (4, 8, 16, 32, 64), tail=0, cost=lambda m: window(m=m, L=640)),
     Case(
-        "T",
-        "O3M, switch=1",
-        "episode",
-        tuple(10**k for k in (3, 4, 5, 6, 7)),
-        10**6,
-        lambda T: episode(T, 1.0),
+        "m", "spectra of size m, d=16", "window", (1, 2, 3, 4, 6, 8), tail=3, cost=lambda m: window(d=16, m=m)
     ),
+    Case("L", "value and gradient", "block", (1, 4, 16, 64, 256), tail=64, cost=lambda L: L * window(L=L)),
+    Case("K", "exact plan, m=2, L=20", "plan", (4, 8, 16, 32, 64), tail=16, cost=finite_plan),
+    Case("T", "O3M", "episode", (1_000, 4_000, 16_000, 64_000), tail=0, cost=episode),
+    Case("T", "O3M, switch=1", "episode", LONG, tail=10**6, cost=lambda T: episode(T, 1.0)),
 )
 
 
@@ -97,7 +93,9 @@ def measure(case: Case, sizes: Sequence[int] | None = None, passes: int = 3) -> 
     chosen = case.sizes if sizes is None else sizes
     costs = [[case.cost(size) for size in chosen] for _ in range(passes)]
     cost = np.min(costs, axis=0).tolist()
-    return Curve(case.axis, case.label, case.unit, [float(size) for size in chosen], cost, case.tail)
+    return Curve(
+        case.axis, case.label, case.unit, sizes=list(map(float, chosen)), seconds=cost, tail=case.tail
+    )
 
 
 def find(axis: str, label: str) -> Case:

@@ -29,8 +29,8 @@ class Row(NamedTuple):
     what: str
     asked: str
     measured: str
-    value: float | None
-    ok: bool | None
+    value: float | None = None
+    ok: bool | None = None
 
 
 def short(value: float) -> str:
@@ -40,12 +40,16 @@ def short(value: float) -> str:
 
 def at_least(number: int, what: str, bound: float, value: float, unit: str = "x", note: str = "") -> Row:
     """A row that asks for a lower bound."""
-    return Row(number, what, f">= {bound:,g}{unit}", f"{short(value)}{unit}{note}", value, value >= bound)
+    return Row(
+        number, what, f">= {bound:,g}{unit}", f"{short(value)}{unit}{note}", value=value, ok=value >= bound
+    )
 
 
 def at_most(number: int, what: str, bound: float, value: float, unit: str = "x", note: str = "") -> Row:
     """A row that asks for an upper bound."""
-    return Row(number, what, f"<= {bound:,g}{unit}", f"{short(value)}{unit}{note}", value, value <= bound)
+    return Row(
+        number, what, f"<= {bound:,g}{unit}", f"{short(value)}{unit}{note}", value=value, ok=value <= bound
+    )
 
 
 def told(number: int, what: str, measured: str, value: float | None = None) -> Row:
@@ -82,8 +86,8 @@ def gradient() -> Iterator[Row]:
         yield at_least(1, "  JAX jit / ours", 100, best["jit"] / ours, note=beside("jit"))
         yield at_least(1, "  JAX vmap(64) / ours", 25, best["vmap"] / ours, note=beside("vmap"))
     else:
-        yield Row(1, "  JAX jit / ours", ">= 100x", "JAX is not installed", None, None)
-        yield Row(1, "  JAX vmap(64) / ours", ">= 25x", "JAX is not installed", None, None)
+        yield Row(1, "  JAX jit / ours", ">= 100x", "JAX is not installed")
+        yield Row(1, "  JAX vmap(64) / ours", ">= 25x", "JAX is not installed")
     if compiler:
         yield at_most(1, "  ours / plain C, -O3 -march=native", 1.5, ours / best["C"], note=beside("C"))
         ratio = ours / best["tuned C"]
@@ -95,7 +99,7 @@ def gradient() -> Iterator[Row]:
         ratio = best["ours"] / best["C"]
         yield told(1, "  ... the same at L=200", f"{short(ratio)}x", ratio)
     else:
-        yield Row(1, "  ours / plain C", "<= 1.5x", "there is no C compiler", None, None)
+        yield Row(1, "  ours / plain C", "<= 1.5x", "there is no C compiler")
 
 
 def plan() -> Iterator[Row]:
@@ -161,7 +165,7 @@ def grows() -> Iterator[Row]:
         note = f" of {first:,} KiB"
         yield at_most(5, "  memory: T=10^7 beyond T=10^4", 1024, last - first, " KiB", note)
     else:
-        yield Row(5, "  memory: T=10^7 beyond T=10^4", "<= 1,024 KiB", "needs Linux", None, None)
+        yield Row(5, "  memory: T=10^7 beyond T=10^4", "<= 1,024 KiB", "needs Linux")
     times = growth.threads()
     load = f" (load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores)" if hasattr(os, "getloadavg") else ""
     yield at_least(5, "  two threads / one", 1.7, times, note=load)
@@ -174,7 +178,7 @@ def starts(quick: bool) -> Iterator[Row]:
         if name in found:
             yield at_most(6, f"start-up: {name}", bound, found[name], " s")
         else:
-            yield Row(6, f"start-up: {name}", f"<= {bound:g} s", "skipped by --quick", None, None)
+            yield Row(6, f"start-up: {name}", f"<= {bound:g} s", "skipped by --quick")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -173,4 +173,4 @@ def race(p: dict[str, Any], rounds: int = 3) -> Race:
     known = max(known, *reached.values())
     theirs = {name: best[name] if reached[name] >= GOOD * known else math.inf for name in methods}
     share = lbm.plan_block(**p, moves=0).value / known
-    return Race(best["ours"], best["full"], theirs, share, count)
+    return Race(best["ours"], best["full"], theirs, share=share, starts=count)

@@ -47,7 +47,15 @@ def problem(d: int, m: int, L: int, gamma: float, *, isotropic: bool = True, see
     theta = rng.standard_normal(d)
     features = rng.standard_normal((4 * d, d))
     V_inv = np.linalg.inv(np.eye(d) + features.T @ features)
-    return Problem(m, gamma, A0, theta / np.linalg.norm(theta), V_inv, 1.5, actions)
+    return Problem(
+        m=m,
+        gamma=gamma,
+        A0=A0,
+        theta=theta / np.linalg.norm(theta),
+        V_inv=V_inv,
+        beta=1.5,
+        actions=actions,
+    )
 
 
 class Evaluation(NamedTuple):
@@ -69,7 +77,16 @@ def prepare(p: Problem, lanes: int = 1) -> Evaluation:
     a = np.repeat(p.actions.T, lanes, axis=1).copy()
     work = make_work(memory, A0, a.shape[1], lanes)
     belief = Belief(p.theta, p.V_inv, p.beta, O3M)
-    return Evaluation(memory, A0, belief, a, lanes, work, np.empty(lanes), np.empty_like(a))
+    return Evaluation(
+        memory=memory,
+        A0=A0,
+        belief=belief,
+        a=a,
+        lanes=lanes,
+        work=work,
+        values=np.empty(lanes),
+        grad=np.empty_like(a),
+    )
 
 
 @kernel

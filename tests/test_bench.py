@@ -244,7 +244,7 @@ def test_the_exponent_is_that_of_the_tail() -> None:
 
 def test_a_report_writes_its_files(tmp_path: Path) -> None:
     curves = [growth.measure(growth.find("d", "with the bonus"), (8, 9))]
-    curves += [growth.Curve("T", "O3M", "episode", [10.0, 100.0], [0.1, 1.0], 0.0)]
+    curves += [growth.Curve("T", "O3M", "episode", [10.0, 100.0], seconds=[0.1, 1.0], tail=0.0)]
     records = stored(tmp_path / "history.json", 1.0, 1.1)
     paths = report.write(tmp_path / "out", curves, records)
     names = {"growth.png", "growth.pdf", "history.png", "history.pdf", "growth.csv", "growth.md"}
@@ -257,5 +257,5 @@ def test_a_report_writes_its_files(tmp_path: Path) -> None:
 def test_misses_are_marked() -> None:
     assert headline.line(headline.at_least(1, "x", 40, 39.0)).endswith("MISSED")
     assert headline.line(headline.at_most(1, "x", 1.5, 1.2)).endswith("ok")
-    assert headline.line(headline.Row(1, "x", ">= 100x", "JAX is not installed", None, None)).endswith("-")
+    assert headline.line(headline.Row(1, "x", ">= 100x", "JAX is not installed")).endswith("-")
     assert headline.line(headline.told(1, "x", "3x")).endswith("3x")

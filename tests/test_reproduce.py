@@ -19,7 +19,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def claim(value: float, low: float, high: float, remark: str = "") -> claims.Claim:
     number = claims.Number(value, low, high)
-    return claims.Claim("c", "w", "s", "m", number, at_least=1.0, at_most=2.0, must=(1.2, 1.8), remark=remark)
+    return claims.Claim(
+        "c", "w", "s", "m", number=number, at_least=1.0, at_most=2.0, must=(1.2, 1.8), remark=remark
+    )
 
 
 @pytest.mark.parametrize(
