@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._base import validation
+from .._base.files import write_atomically
 from .._base.validation import Array, Seed
 from ..agents.policies import Policy
 from ..kernels.world import PLAYED, POSITION, STEP
 from ..model.actions import ActionSet
 from ..model.lbm import LBM
-from .episode import streams
+from .seeds import streams
 
 if TYPE_CHECKING:
     from ..agents.base import Agent
@@ -144,12 +145,9 @@ class Live:
         }
         header["digest"] = _digest(arrays, header)
         text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-        partial = target.with_name(target.name + ".part")
-        with partial.open("wb") as file:
-            np.savez(file, header=text, **arrays)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
+        content = io.BytesIO()
+        np.savez(content, header=text, **arrays)  # type: ignore[arg-type]
+        write_atomically(target, content.getvalue())
         return target
 
     def load(self, path: str | os.PathLike[str]) -> Live:
