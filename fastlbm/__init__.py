@@ -24,12 +24,13 @@ if TYPE_CHECKING:
         OMBlock,
         OracleGreedy,
     )
+    from .experiments.many import run_many
     from .experiments.study import Study
     from .model.actions import Ball, Contextual, Finite
     from .model.lbm import LBM
     from .planning.blocks import best_block, best_cycle, opt_bounds, plan_block
     from .planning.objective import block_ucb
-    from .running.episode import run, run_many
+    from .running.episode import run
     from .running.live import Live
 
 __all__ = [
@@ -82,7 +83,7 @@ _OWNERS = {
     "opt_bounds": "planning.blocks",
     "plan_block": "planning.blocks",
     "run": "running.episode",
-    "run_many": "running.episode",
+    "run_many": "experiments.many",
 }
 
 

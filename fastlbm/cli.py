@@ -15,6 +15,8 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .model.lbm import LBM
 
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
 #: Largest relative error that the self-test allows between the gradient and central differences,
 #: whose own error is about 1e-10 at the step of 1e-5.
 TOLERANCE = 1e-7
@@ -56,6 +58,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     compile_.set_defaults(run=_compile)
 
+    _add_plan(commands)
+    _add_bounds(commands)
+    _add_study(commands)
+    _add_plot(commands)
+    return parser
+
+
+def _add_plan(commands: Commands) -> None:
     plan = commands.add_parser(
         "plan",
         help="plan the best block or cycle of a model, as a table and a picture",
@@ -64,72 +74,110 @@ def _parser() -> argparse.ArgumentParser:
     _add_model(plan)
     length = plan.add_mutually_exclusive_group()
     length.add_argument(
-        "--L", type=int, default=20, help="counted actions of the block (default: %(default)s)"
+        "--L", type=int, default=20, help="The block has L counted actions. The default is %(default)s."
     )
-    length.add_argument("--cycle", type=int, metavar="PERIOD", help="plan a cycle of this period instead")
+    length.add_argument("--cycle", type=int, metavar="PERIOD", help="A cycle of this period is planned.")
     length.add_argument(
-        "--cycle-up-to", type=int, metavar="P", help="plan the best cycle of period 1 to P instead"
+        "--cycle-up-to", type=int, metavar="P", help="The best cycle of a period from 1 to P is planned."
     )
     plan.add_argument(
-        "--out", default="plan.png", metavar="FILE", help="the picture, - for none (default: %(default)s)"
+        "--out",
+        default="plan.png",
+        metavar="FILE",
+        help="The picture is written to FILE; there is none for a dash (-). The default is %(default)s.",
     )
     plan.set_defaults(run=_plan)
 
+
+def _add_bounds(commands: Commands) -> None:
     bounds = commands.add_parser(
         "bounds",
         help="bound what the optimal policy of a model collects",
         description="Bound the largest expected reward of T steps in the unit ball from an empty history.",
     )
     _add_model(bounds)
-    bounds.add_argument("--T", type=int, required=True, help="steps")
-    bounds.add_argument("--L", type=int, help="block length of the upper bound (default: 30 m)")
+    bounds.add_argument("--T", type=int, required=True, help="The policy plays T steps.")
+    bounds.add_argument(
+        "--L", type=int, help="The upper bound plans blocks of L counted actions. The default is 30 m."
+    )
     bounds.set_defaults(run=_bounds)
 
+
+def _add_study(commands: Commands) -> None:
     study = commands.add_parser(
         "study",
         help="run a study file, or go on with it",
         description="Compute what is missing of a study and print its summary. The same command continues a "
         "study that was stopped, by whatever; a finished one answers at once.",
     )
-    study.add_argument("file", metavar="FILE", help="the study, TOML")
-    study.add_argument("--out", metavar="DIR", help="its folder (default: the name of the file)")
-    study.add_argument("--jobs", type=int, metavar="N", help="threads (default: one a core)")
-    study.add_argument("--dask", metavar="ADDRESS", help="the scheduler of a Dask cluster to run on instead")
-    study.add_argument("--quiet", action="store_true", help="no progress bar")
+    study.add_argument("file", metavar="FILE", help="The study is described in this TOML file.")
+    study.add_argument(
+        "--out", metavar="DIR", help="Its results are kept in DIR. The default is FILE without its ending."
+    )
+    study.add_argument("--jobs", type=int, metavar="N", help="N threads work. The default is one a core.")
+    study.add_argument(
+        "--dask", metavar="ADDRESS", help="The Dask cluster with the scheduler at ADDRESS works instead."
+    )
+    study.add_argument("--quiet", action="store_true", help="No progress bar is shown.")
     study.set_defaults(run=_study)
 
+
+def _add_plot(commands: Commands) -> None:
     plot = commands.add_parser(
         "plot",
         help="draw the results in a study's folder",
         description="Draw cumulative reward, regret, or regret against the horizon on log-log axes.",
     )
-    plot.add_argument("dir", metavar="DIR", help="the folder of a study")
-    plot.add_argument("--kind", default="reward", help="reward, regret or loglog (default: %(default)s)")
+    plot.add_argument("dir", metavar="DIR", help="The results of a study are in this folder.")
     plot.add_argument(
-        "--comparator", default="opt",
-        help="of the regret: opt, lower, 'best cycle' or 'oracle greedy' (default: %(default)s)",
-    )  # fmt: skip
+        "--kind",
+        default="reward",
+        help="The figure shows reward, regret, or loglog, regret against the horizon. "
+        "The default is %(default)s.",
+    )
+    plot.add_argument(
+        "--comparator",
+        default="opt",
+        help="Regret is measured against opt, lower, 'best cycle' or 'oracle greedy'. "
+        "The default is %(default)s.",
+    )
     plot.add_argument(
         "--band",
         default="bootstrap",
-        help="bootstrap, simultaneous, quantiles, none (default: %(default)s)",
+        help="The bands are bootstrap, simultaneous, quantiles or none. The default is %(default)s.",
     )
-    plot.add_argument("--out", metavar="FILE", help="the picture (default: DIR/KIND.png)")
+    plot.add_argument(
+        "--out", metavar="FILE", help="The picture is written to FILE. The default is DIR/KIND.png."
+    )
     plot.set_defaults(run=_plot)
-    return parser
 
 
 def _add_model(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--theta", type=_numbers, required=True, metavar="X,Y,...",
-        help="the parameter, of norm at most 1; write --theta=-0.6,0.8 if it begins with a minus",
-    )  # fmt: skip
-    command.add_argument("--m", type=float, default=2, help="memory size (default: %(default)s)")
-    command.add_argument("--gamma", type=float, default=-3.0, help="exponent (default: %(default)s)")
-    command.add_argument(
-        "--A0", type=_diagonal, metavar="X,Y,...", help="diagonal of A0, or I for the identity (default: I)"
+        "--theta",
+        type=_numbers,
+        required=True,
+        metavar="X,Y,...",
+        help="The parameter has a norm of at most 1. Write --theta=-0.6,0.8 if it begins with a minus.",
     )
-    command.add_argument("--seed", type=int, default=0, help="of the search (default: %(default)s)")
+    command.add_argument(
+        "--m", type=float, default=2, help="The memory holds m actions. The default is %(default)s."
+    )
+    command.add_argument(
+        "--gamma",
+        type=float,
+        default=-3.0,
+        help="The exponent is negative for rotting, positive for rising rewards. The default is %(default)s.",
+    )
+    command.add_argument(
+        "--A0",
+        type=_diagonal,
+        metavar="X,Y,...",
+        help="The initial matrix has this diagonal; I is the identity, the default.",
+    )
+    command.add_argument(
+        "--seed", type=int, default=0, help="The search draws from this seed. The default is %(default)s."
+    )
 
 
 def _numbers(text: str) -> list[float]:

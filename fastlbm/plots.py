@@ -1,27 +1,53 @@
-"""Plots: owns the pictures. Matplotlib is imported by the function that draws, and pyplot by none."""
+"""Plots: own how figures look: arrays in, figures out.
+
+Matplotlib is imported by the function that draws, and pyplot by none.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ._base import validation
-from ._base.validation import Array
+from ._base.types import Array
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from .experiments.results import StudyResults
 
 #: Points: a caption's size, and one below it for ticks and legends.
 FONT, SMALL = 8, 7
 #: Inches: the width of a column and of a page.
 COLUMN, PAGE = 3.4, 7.0
+
+
+class Curve(NamedTuple):
+    """A mean over runs (n,) with the edges of its band, at the steps x (n,)."""
+
+    label: str
+    x: NDArray[Any]
+    mean: Array
+    low: Array
+    high: Array
+
+
+class Line(NamedTuple):
+    """Values y (n,) at x (n,)."""
+
+    label: str
+    x: NDArray[Any]
+    y: Array
+
+
+class Growth(NamedTuple):
+    """Regrets that grow with the horizon, one line for each agent, and a bound on them."""
+
+    lines: Sequence[Line]
+    bound: Line
 
 
 def draw_plan(
@@ -37,7 +63,6 @@ def draw_plan(
     ['', 'expected reward', 'coordinate']
     """
     from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
 
     block = validation.array("actions", actions, (None, None))
     n, d = block.shape
@@ -49,164 +74,112 @@ def draw_plan(
     size = (min(max(COLUMN, 1.6 + 0.13 * n), PAGE), 2.4 + rows)
     figure = Figure(figsize=size, layout="constrained")
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(0.4 + rows, 1.3))
-
-    # The lightness of cividis only grows, so the signs survive a print in grey.
-    extent = (0.5, n + 0.5, d - 0.5, -0.5)
-    limit = max(1.0, float(np.abs(block).max()))
-    image = top.imshow(
-        block.T, "cividis", aspect="auto", interpolation="nearest", extent=extent, vmin=-limit, vmax=limit
-    )
-    shown = range(0, d, -(-d // 12))
-    top.set_yticks(shown, [rf"$\theta_{{{i + 1}}}={_short(direction[i])}$" for i in shown])
-    top.tick_params(length=0, labelsize=SMALL, labelbottom=False)
-    bar = figure.colorbar(image, ax=top, ticks=[-limit, 0.0, limit], pad=0.02, aspect=12)
-    bar.set_label("coordinate", fontsize=SMALL)
-    bar.ax.tick_params(labelsize=SMALL)
-
-    steps = np.arange(1, n + 1)
-    outline = {"edgecolor": "0.2", "linewidth": 0.5}
-    bottom.bar(steps[first:], heights[first:], width=0.8, color="0.65", label="counted", **outline)
-    mean = float(heights[first:].mean())
-    bottom.plot([first + 0.5, n + 0.5], [mean, mean], "--", color="black", linewidth=1.0)
-    number = bottom.annotate(
-        f"mean\n{_short(mean, 3)}", (n + 0.5, mean), (4, 0), textcoords="offset points", va="center",
-        fontsize=SMALL, annotation_clip=False,
-    )  # fmt: skip
-    number.set_in_layout(False)  # it has the room below the colour bar
+    _draw_coordinates(top, block, direction)
+    _draw_rewards(bottom, heights, first)
     if first:
-        bottom.bar(
-            steps[:first],
-            heights[:first],
-            width=0.8,
-            color="white",
-            hatch="/////",
-            label="not counted",
-            **outline,
-        )
         for axes in (top, bottom):
             axes.axvline(first + 0.5, color="black", linewidth=0.8, linestyle=":")
         figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=SMALL)
-    bottom.axhline(0.0, color="black", linewidth=0.5)
-    bottom.set_xlim(0.5, n + 0.5)
-    bottom.set_xlabel("step", fontsize=FONT)
-    bottom.set_ylabel("expected reward", fontsize=FONT)
-    bottom.xaxis.set_major_locator(MaxNLocator(12, integer=True, min_n_ticks=1))
-    bottom.tick_params(labelsize=SMALL)
-    bottom.yaxis.get_offset_text().set_fontsize(SMALL)
-    bottom.spines[["top", "right"]].set_visible(False)
     if title:
         figure.suptitle(title, fontsize=FONT)
     return figure
 
 
-def draw_curves(results: StudyResults, kind: str, comparator: str, band: str, confidence: float) -> Figure:
-    """The panels of `StudyResults.plot`."""
-    from matplotlib.figure import Figure
+def _draw_coordinates(axes: Axes, block: Array, direction: Array) -> None:
+    """The actions (n, d) as columns of colours, with a bar that says what they mean."""
+    n, d = block.shape
+    # The lightness of cividis only grows, so the signs survive a print in grey.
+    extent = (0.5, n + 0.5, d - 0.5, -0.5)
+    limit = max(1.0, float(np.abs(block).max()))
+    image = axes.imshow(
+        block.T, "cividis", aspect="auto", interpolation="nearest", extent=extent, vmin=-limit, vmax=limit
+    )
+    shown = range(0, d, -(-d // 12))
+    axes.set_yticks(shown, [rf"$\theta_{{{i + 1}}}={_short(direction[i])}$" for i in shown])
+    axes.tick_params(length=0, labelsize=SMALL, labelbottom=False)
+    bar = axes.figure.colorbar(image, ax=axes, ticks=[-limit, 0.0, limit], pad=0.02, aspect=12)
+    bar.set_label("coordinate", fontsize=SMALL)
+    bar.ax.tick_params(labelsize=SMALL)
 
-    names = list(results.frame["env"].unique())
-    figure = Figure(figsize=(COLUMN * min(len(names), 3), 2.9 * -(-len(names) // 3)), layout="constrained")
-    panels = figure.subplots(-(-len(names) // 3), min(len(names), 3), squeeze=False).ravel()
-    for panel, env in zip(panels, names, strict=False):
-        rows = results.frame[results.frame["env"] == env]
-        if kind == "loglog":
-            _loglog(panel, results, env, rows, comparator)
-        else:
-            _curves(panel, results, env, rows, kind, comparator, band, confidence)
-        panel.set_title(env, fontsize=FONT)
-        panel.set_xlabel("horizon T" if kind == "loglog" else "step", fontsize=FONT)
-        panel.set_ylabel({"reward": "cumulative expected reward"}.get(kind, "regret"), fontsize=FONT)
-        panel.tick_params(which="both", labelsize=SMALL)
-        panel.spines[["top", "right"]].set_visible(False)
-    for panel in panels[len(names) :]:
-        panel.set_visible(False)
-    notes = [] if kind == "reward" else [f"regret against {_NAMES[comparator]}"]
-    if kind != "loglog" and band != "none":
-        notes.append({
-            "bootstrap": f"bands: {confidence:.0%} bootstrap of the mean, pointwise",
-            "simultaneous": f"bands: {confidence:.0%} bootstrap of the mean, simultaneous over steps",
-            "quantiles": f"bands: quantiles, {confidence:.0%} of the runs inside",
-        }[band])  # fmt: skip
-    if kind == "loglog":
-        # Exponents differ from panel to panel.
-        for panel in panels[: len(names)]:
-            panel.legend(frameon=False, fontsize=SMALL - 1)
-        figure.supxlabel("; ".join(notes), fontsize=SMALL)
-    else:
-        handles, labels = panels[0].get_legend_handles_labels()
-        figure.legend(
-            handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=SMALL,
-            title="; ".join(notes), title_fontsize=SMALL,
-        )  # fmt: skip
+
+def _draw_rewards(axes: Axes, heights: Array, first: int) -> None:
+    """A bar for each reward (n,), those before `first` hatched, and the mean of the others."""
+    from matplotlib.ticker import MaxNLocator
+
+    n = len(heights)
+    steps = np.arange(1, n + 1)
+    outline: dict[str, Any] = {"edgecolor": "0.2", "linewidth": 0.5, "width": 0.8}
+    axes.bar(steps[first:], heights[first:], color="0.65", label="counted", **outline)
+    mean = float(heights[first:].mean())
+    axes.plot([first + 0.5, n + 0.5], [mean, mean], "--", color="black", linewidth=1.0)
+    number = axes.annotate(
+        f"mean\n{_short(mean, 3)}", (n + 0.5, mean), (4, 0), textcoords="offset points", va="center",
+        fontsize=SMALL, annotation_clip=False,
+    )  # fmt: skip
+    number.set_in_layout(False)  # it has the room below the colour bar
+    if first:
+        axes.bar(steps[:first], heights[:first], color="white", hatch="/////", label="not counted", **outline)
+    axes.axhline(0.0, color="black", linewidth=0.5)
+    axes.set_xlim(0.5, n + 0.5)
+    axes.set_xlabel("step", fontsize=FONT)
+    axes.set_ylabel("expected reward", fontsize=FONT)
+    axes.xaxis.set_major_locator(MaxNLocator(12, integer=True, min_n_ticks=1))
+    axes.tick_params(labelsize=SMALL)
+    axes.yaxis.get_offset_text().set_fontsize(SMALL)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def draw_curves(panels: Mapping[str, Sequence[Curve]], *, ylabel: str, note: str = "") -> Figure:
+    """Curves with bands over steps, a panel for each title; the `note` says what the bands are.
+
+    >>> curve = Curve("mine", x=np.arange(3), mean=np.ones(3), low=np.zeros(3), high=np.full(3, 2.0))
+    >>> draw_curves({"one": [curve], "two": [curve]}, ylabel="reward").axes[1].get_title()
+    'two'
+    """
+    figure, axes = _make_panels(list(panels), "step", ylabel)
+    for panel, curves in zip(axes, panels.values(), strict=True):
+        for curve in curves:
+            (line,) = panel.plot(curve.x, curve.mean, linewidth=1.2, label=curve.label)
+            panel.fill_between(
+                curve.x, curve.low, curve.high, color=line.get_color(), alpha=0.25, linewidth=0
+            )
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=SMALL,
+        title=note, title_fontsize=SMALL,
+    )  # fmt: skip
     return figure
 
 
-_NAMES = {
-    "opt": "OPT (upper bound where not exact)",
-    "lower": "the lower bound on OPT",
-    "best cycle": "the best cycle",
-    "oracle greedy": "oracle greedy",
-}
+def draw_growth(panels: Mapping[str, Growth], *, note: str = "") -> Figure:
+    """Regrets against horizons on log-log axes, a panel for each title."""
+    figure, axes = _make_panels(list(panels), "horizon T", "regret")
+    for panel, growth in zip(axes, panels.values(), strict=True):
+        for label, x, y in growth.lines:
+            panel.loglog(x, y, "o-", markersize=3, linewidth=1.0, label=label)
+        label, x, y = growth.bound
+        panel.loglog(x, y, "--", color="0.4", linewidth=1.0, label=label)
+        panel.legend(frameon=False, fontsize=SMALL - 1)  # labels differ from panel to panel
+    figure.supxlabel(note, fontsize=SMALL)
+    return figure
 
 
-def _curves(
-    panel: Axes,
-    results: StudyResults,
-    env: str,
-    rows: pd.DataFrame,
-    kind: str,
-    comparator: str,
-    band: str,
-    confidence: float,
-) -> None:
-    for agent in rows["agent"].unique():
-        mine = rows[rows["agent"] == agent]
-        mine = mine[mine["T"] == mine["T"].max()]
-        table = mine.pivot(index="t", columns="seed", values="reward")
-        t, values = table.index.to_numpy(), table.to_numpy()
-        if kind == "regret":
-            values = results.comparator(env, t, comparator)[:, None] - values
-        (line,) = panel.plot(t, values.mean(axis=1), linewidth=1.2, label=agent)
-        low, high = band_of(values, band, confidence)
-        panel.fill_between(t, low, high, color=line.get_color(), alpha=0.25, linewidth=0)
+def _make_panels(titles: Sequence[str], xlabel: str, ylabel: str) -> tuple[Figure, list[Axes]]:
+    """A figure with a panel for each title, at most three in a row."""
+    from matplotlib.figure import Figure
 
-
-def band_of(values: Array, band: str, confidence: float) -> tuple[Array, Array]:
-    """The edges of the band around the mean of values (points, seeds)."""
-    tails = [50.0 * (1.0 - confidence), 50.0 * (1.0 + confidence)]
-    if band == "none" or values.shape[1] < 2:
-        return values.mean(axis=1), values.mean(axis=1)
-    if band == "quantiles":
-        low, high = np.percentile(values, tails, axis=1)
-        return low, high
-    draws = np.random.default_rng(0).integers(values.shape[1], size=(500, values.shape[1]))
-    means = np.stack([values[:, draw].mean(axis=1) for draw in draws])
-    if band == "simultaneous":
-        # The whole mean curve inside with this confidence: the largest studentised deviation of a draw.
-        centre, error = values.mean(axis=1), means.std(axis=0) + 1e-300
-        width = np.quantile(np.abs((means - centre) / error).max(axis=1), confidence) * error
-        return centre - width, centre + width
-    low, high = np.percentile(means, tails, axis=0)
-    return low, high
-
-
-def _loglog(panel: Axes, results: StudyResults, env: str, rows: pd.DataFrame, comparator: str) -> None:
-    from .experiments.results import bound_of
-
-    every = np.sort(rows["T"].unique())
-    best = dict(zip(every.tolist(), results.comparator(env, every, comparator), strict=True))
-    for agent in rows["agent"].unique():
-        last = rows[(rows["agent"] == agent) & (rows["t"] == rows["T"])]
-        means = last.groupby("T")["reward"].mean()
-        horizons = means.index.to_numpy()
-        regret = np.array([best[T] for T in horizons]) - means.to_numpy()
-        positive = regret > 0.0
-        label = agent
-        if positive.sum() >= 2:
-            slope = np.polyfit(np.log(horizons[positive]), np.log(regret[positive]), 1)[0]
-            label += f", exponent {slope:.2f}"
-        panel.loglog(horizons[positive], regret[positive], "o-", markersize=3, linewidth=1.0, label=label)
-    bound = bound_of(results.envs[env], every)
-    panel.loglog(every, bound, "--", color="0.4", linewidth=1.0, label="Theorem 1")
+    rows, columns = -(-len(titles) // 3), min(len(titles), 3)
+    figure = Figure(figsize=(COLUMN * columns, 2.9 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for panel, title in zip(panels, titles, strict=False):
+        panel.set_title(title, fontsize=FONT)
+        panel.set_xlabel(xlabel, fontsize=FONT)
+        panel.set_ylabel(ylabel, fontsize=FONT)
+        panel.tick_params(which="both", labelsize=SMALL)
+        panel.spines[["top", "right"]].set_visible(False)
+    for panel in panels[len(titles) :]:
+        panel.set_visible(False)
+    return figure, panels[: len(titles)]
 
 
 def _short(number: float, digits: int = 2) -> str:

@@ -45,9 +45,7 @@ def make(page: Page) -> None:
             best = np.array([lbm.opt_bounds(envs[name], T=int(t)).lower for t in steps])
             for agent, mine in frame.groupby("agent", sort=False):
                 line = look.curve(mine)
-                regret = look.Curve(
-                    line.t, best - line.mean, low=best - line.high, high=best - line.low, runs=line.runs
-                )
+                regret = line._replace(mean=best - line.mean, low=best - line.high, high=best - line.low)
                 look.draw(panel, agent, regret)
                 last = np.asarray(mine[mine["t"] == T]["reward"])
                 parts[name, agent] = last

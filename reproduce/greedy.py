@@ -45,7 +45,8 @@ def make(page: Page) -> None:
             better = lbm.run(env, lbm.Cyclic(block), T=T, record=100)
             for agent, player in agents.items():
                 regret = better.reward - lbm.run(env, player, T=T, record=100).reward
-                look.draw(panel, agent, look.Curve(better.t, regret, low=regret, high=regret, runs=1))
+                line = look.Curve(t=better.t, mean=regret, low=regret, high=regret, runs=1)
+                look.draw(panel, agent, line)
                 slopes[name, agent] = (regret[-1] - regret[0]) / (better.t[-1] - better.t[0])
                 ends[name, agent] = regret[-1]
                 lines += [(name, agent, t, value) for t, value in zip(better.t, regret, strict=True)]

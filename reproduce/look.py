@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastlbm.plots import band_of
+from fastlbm.experiments.results import band_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,9 +113,9 @@ def curve(rows: pd.DataFrame) -> Curve:
     """The cumulative expected reward of one agent in some environments, over all runs in all of them."""
     table = rows.pivot(index="t", columns=["env", "seed"], values="reward")
     values = table.to_numpy()
-    return Curve(
-        table.index.to_numpy(), values.mean(axis=1), *band_of(values, "bootstrap", 0.95), values.shape[1]
-    )
+    low, high = band_of(values, "bootstrap", 0.95)
+    t, runs = table.index.to_numpy(), values.shape[1]
+    return Curve(t=t, mean=values.mean(axis=1), low=low, high=high, runs=runs)
 
 
 def draw(axes: Axes, agent: str, line: Curve) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import fastlbm
-from fastlbm import cli, plots, precompile
+from fastlbm import cli, precompile
 from fastlbm.kernels import _jit
 from fastlbm.planning import objective as blocks
 
@@ -175,15 +175,6 @@ def test_theta_must_be_numbers(capsys: pytest.CaptureFixture[str]) -> None:
         cli.main(["plan", "--theta", "0.5,x"])
     assert stop.value.code == 2
     assert "must be numbers separated by commas, got '0.5,x'" in capsys.readouterr().err
-
-
-def test_a_drawing_marks_what_does_not_count() -> None:
-    figure = plots.draw_plan(np.eye(3), [9.0, 0.25, 0.75], theta=THETA, counted_from=1)
-    bottom = figure.axes[1]
-    assert [text.get_text() for text in bottom.texts] == ["mean\n0.500"]
-    assert [bool(bar.get_hatch()) for bar in bottom.patches] == [False, False, True]
-    with pytest.raises(ValueError, match="counted_from must be an integer from 0 to 2, got 3"):
-        plots.draw_plan(np.eye(3), np.ones(3), theta=THETA, counted_from=3)
 
 
 def test_compile_fills_the_cache_and_says_so(

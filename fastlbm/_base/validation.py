@@ -1,4 +1,4 @@
-"""Validation of arguments: owns the wording of every error about bad input, touches nothing else.
+"""Validation of arguments: owns the wording of every error about bad input, touches types only.
 
 Each function returns the checked value in the one form that the rest of the package uses and
 raises a `ValueError` or `TypeError` that names the argument, what it got and what is allowed.
@@ -11,10 +11,9 @@ import numbers
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Seed = int | np.random.SeedSequence | np.random.Generator | None
+from .types import Array as Array
+from .types import Seed as Seed
 
 #: How far outside the unit ball a vector may lie, to forgive the rounding of a normalisation.
 BALL_TOLERANCE = 1e-9

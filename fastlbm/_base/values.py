@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .validation import Array
+from .types import Array
 
 
 class Value:

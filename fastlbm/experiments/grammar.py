@@ -8,12 +8,14 @@ themselves; here their errors get the file, the line and the key.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import itertools
 import json
+import math
+import os
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,16 +24,23 @@ import numpy as np
 
 from .. import agents
 from .._base import validation
-from ..agents.base import Agent
-from ..model.actions import ActionSet, Ball, Contextual, Finite
+from .._base.files import digest
+from ..agents import Agent
+from ..model.actions import ACTION_SETS, ActionSet
 from ..model.lbm import LBM
 from ..running.episode import SPACINGS
 
-#: The agents that a file may name.
+#: The agents that a file may name: all there are.
 AGENTS: dict[str, Any] = {name: getattr(agents, name) for name in agents.__all__ if name != "Agent"}
 #: What an agent may take from its environment, as the value "env".
 FROM_ENV = {"m": "m", "gamma": "gamma", "A0": "A0", "subgaussian": "sigma", "sigma": "sigma"}
+#: The keys from the top of the file to a value.
+KeyPath = tuple[str, ...]
+#: The keys at the top of the file.
 TOP = ("name", "seed", "seeds", "T", "record", "spacing", "env", "agent")
+#: The tables of lists in the table of an environment or agent.
+LISTS = ("grid", "zip")
+Lists = dict[str, list[Any]]
 #: Cells of a study, a guard against a grid that was not meant.
 MOST_CELLS = 100_000
 
@@ -60,30 +69,39 @@ class Spec(NamedTuple):
     @property
     def fingerprint(self) -> str:
         """The same for the same study, in every process."""
-        return hashlib.sha256(json.dumps(self.document, sort_keys=True).encode()).hexdigest()
+        return digest(json.dumps(self.document, sort_keys=True).encode())
 
     def key(self, cell: Cell) -> str:
         """Names everything that the rows of a cell depend on, except the seed's number."""
         parts = (cell.env._key(), cell.agent._key(), cell.T, self.record, self.spacing, self.seed)
-        return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
+        return digest(repr(parts).encode())[:24]
 
 
 class StudyError(ValueError):
     """Something is wrong with a study file; the message says where and what is allowed."""
 
 
-class _Wrong(Exception):
-    """What is wrong at a key."""
+class _Invalid(Exception):
+    """The value at a key, or the key itself, is not allowed."""
 
-    def __init__(self, path: tuple[str, ...], words: str) -> None:
+    def __init__(self, path: KeyPath, words: str) -> None:
         super().__init__(words)
         self.path, self.words = path, words
 
 
-def read(path: Path) -> Spec:
+class _Setting(NamedTuple):
+    """The arguments of an agent at a horizon, before there is an environment; `key` is its table."""
+
+    T: int
+    key: str
+    label: str
+    arguments: dict[str, Any]
+
+
+def read(path: os.PathLike[str]) -> Spec:
     """The study in a TOML file."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise StudyError(f"{path}: a study file must be UTF-8 text: {error}") from None
     try:
@@ -97,28 +115,28 @@ def parse(document: Mapping[str, Any], source: str = "study", text: str = "") ->
     """The study in a nested mapping; `text` is where lines are looked up."""
     try:
         return _study(dict(document))
-    except _Wrong as wrong:
-        path = _written(document, wrong.path)
+    except _Invalid as invalid:
+        path = _path_as_written(document, invalid.path)
         line = _line(text, path)
         where = f"{source}:{line}" if line else source
-        raise StudyError(f"{where}: {'.'.join(path) or 'the file'}: {wrong.words}") from None
+        raise StudyError(f"{where}: {'.'.join(path) or 'the file'}: {invalid.words}") from None
 
 
-def _written(document: Mapping[str, Any], path: tuple[str, ...]) -> tuple[str, ...]:
+def _path_as_written(document: Mapping[str, Any], path: KeyPath) -> KeyPath:
     """The key of an argument as it is written: it may be in a list of a grid or zip."""
     table: Any = document
     for key in path[:2]:
         table = table.get(key) if isinstance(table, Mapping) else None
     if len(path) == 3 and isinstance(table, Mapping) and path[2] not in table:
-        for lists in ("grid", "zip"):
+        for lists in LISTS:
             if isinstance(table.get(lists), Mapping) and path[2] in table[lists]:
                 return (*path[:2], lists, path[2])
     return path
 
 
-def _line(text: str, path: tuple[str, ...]) -> int:
+def _line(text: str, path: KeyPath) -> int:
     """The line of a key, or of the nearest table around it, or the first one in it; 0 if there is none."""
-    table: tuple[str, ...] = ()
+    table: KeyPath = ()
     best, length, inside = 0, 0, 0
     for number, row in enumerate(text.splitlines(), start=1):
         header = re.match(r"\s*\[\[?([^\[\]]+)\]\]?", row)
@@ -136,15 +154,15 @@ def _line(text: str, path: tuple[str, ...]) -> int:
     return best or inside
 
 
-def _keys(dotted: str) -> tuple[str, ...]:
+def _keys(dotted: str) -> KeyPath:
     return tuple(part.strip().strip("\"'") for part in dotted.split("."))
 
 
 def _study(document: dict[str, Any]) -> Spec:
-    _known((), document, TOP)
+    _require_known((), document, TOP)
     name = document.get("name", "study")
     if not isinstance(name, str) or not re.fullmatch(r"[\w .,()+-]{1,100}", name):
-        raise _Wrong(("name",), f"must be a short text of letters, digits and .,()+-, got {name!r}")
+        raise _Invalid(("name",), f"must be a short text of letters, digits and .,()+-, got {name!r}")
     numbers = {
         key: _integer((key,), document.get(key, default), low)
         for key, default, low in (("seed", 0, 0), ("seeds", 20, 1), ("record", 200, 1))
@@ -153,93 +171,90 @@ def _study(document: dict[str, Any]) -> Spec:
         ("spacing",), validation.choice, "spacing", document.get("spacing", "linear"), SPACINGS
     )
     shared = _horizons(("T",), document["T"]) if "T" in document else []
+    envs, settings = _environments(document), _settings(document, shared)
+    if len(envs) * len(settings) > MOST_CELLS:
+        raise _Invalid(
+            (), f"must have at most {MOST_CELLS} combinations of environments, agents and horizons"
+        )
+    cells = [_cell(env_name, env, setting) for env_name, env in envs for setting in settings]
+    common = {"T": shared} if shared else {}
+    clean = json.loads(json.dumps({**document, **numbers, **common, "name": name, "spacing": spacing}))
+    return Spec(name=name, **numbers, spacing=spacing, cells=tuple(cells), document=clean)
+
+
+def _environments(document: dict[str, Any]) -> list[tuple[str, LBM]]:
+    """The environments with their names, in the order of the file."""
     envs = [
         (label, _environment(("env", key), arguments)) for key, label, arguments in _variants("env", document)
     ]
-    if len(names := {label for label, _ in envs}) < len(envs):
-        twice = next(label for label in names if sum(label == other for other, _ in envs) > 1)
-        raise _Wrong(("env",), f"must not have {twice} twice")
-    makers, seen = [], set()
+    counts = Counter(label for label, _ in envs)
+    for label, count in counts.items():
+        if count > 1:
+            raise _Invalid(("env",), f"must not have {label} twice")
+    return envs
+
+
+def _settings(document: dict[str, Any], shared: list[int]) -> list[_Setting]:
+    """The agents at their own horizons or, without, at the shared ones; short horizons first."""
+    settings, seen = [], set()
     for key, label, arguments in _variants("agent", document):
         own = arguments.pop("T", None)
         horizons = shared if own is None else _horizons(("agent", key, "T"), own)
         if not horizons:
-            raise _Wrong((), "must have T, a number of steps or a list of them, here or in every agent")
+            raise _Invalid((), "must have T, a number of steps or a list of them, here or in every agent")
         for T in horizons:
             if (T, label) in seen:
-                raise _Wrong(("agent", key), f"must not be there twice, got {label} with T={T} again")
+                raise _Invalid(("agent", key), f"must not be there twice, got {label} with T={T} again")
             seen.add((T, label))
-            makers.append((T, key, label, arguments))
-    if len(envs) * len(makers) > MOST_CELLS:
-        raise _Wrong((), f"must have at most {MOST_CELLS} combinations of environments, agents and horizons")
-    makers.sort(key=lambda maker: maker[0])
-    cells = []
-    for env_name, env in envs:
-        for T, key, label, arguments in makers:
-            _checked(("T",), env.actions.require, T)
-            agent = _agent(("agent", key), arguments, env, T)
-            rng = np.random.default_rng(0)
-            _checked(("agent", key), agent._policy, env.actions, env, rng, 0)
-            cells.append(Cell(env_name, env, label, agent, T))
-    common = {"T": shared} if shared else {}
-    clean = json.loads(json.dumps({**document, **numbers, **common, "name": name, "spacing": spacing}))
-    return Spec(name, numbers["seed"], numbers["seeds"], numbers["record"], spacing, tuple(cells), clean)
+            settings.append(_Setting(T, key, label, arguments))
+    return sorted(settings, key=lambda setting: setting.T)
 
 
-def _horizons(path: tuple[str, ...], value: Any) -> list[int]:
+def _cell(env_name: str, env: LBM, setting: _Setting) -> Cell:
+    """The agent made for the environment and the horizon, and asked whether it can play there."""
+    T, key, label, arguments = setting
+    _checked(("T",), env.actions.require, T)
+    agent = _agent(("agent", key), arguments, env, T)
+    _checked(("agent", key), agent._policy, env.actions, env, np.random.default_rng(0), 0)
+    return Cell(env_name=env_name, env=env, agent_name=label, agent=agent, T=T)
+
+
+def _horizons(path: KeyPath, value: Any) -> list[int]:
     horizons = [_integer(path, T, 1) for T in (value if isinstance(value, list) else [value])]
     if not horizons or len(set(horizons)) < len(horizons):
-        raise _Wrong(path, f"must be distinct numbers of steps, at least one, got {horizons}")
+        raise _Invalid(path, f"must be distinct numbers of steps, at least one, got {horizons}")
     return horizons
 
 
-def _known(path: tuple[str, ...], table: dict[str, Any], allowed: Any) -> None:
+def _require_known(path: KeyPath, table: dict[str, Any], allowed: Any) -> None:
     for key in table:
         if key not in allowed:
-            raise _Wrong((*path, key), f"is not a key here; allowed are {', '.join(allowed)}")
+            raise _Invalid((*path, key), f"is not a key here; allowed are {', '.join(allowed)}")
 
 
-def _integer(path: tuple[str, ...], value: Any, low: int) -> int:
+def _integer(path: KeyPath, value: Any, low: int) -> int:
     return int(_checked(path, lambda: validation.integer(path[-1], value, low=low, high=2**53)))
 
 
-def _checked(path: tuple[str, ...], call: Any, *arguments: Any) -> Any:
+def _checked(path: KeyPath, call: Any, *arguments: Any) -> Any:
     """The result of a call whose complaints about its arguments become complaints about the key."""
     try:
         return call(*arguments)
     except (TypeError, ValueError, OverflowError, MemoryError) as error:
         words = str(error) or type(error).__name__
         named = re.match(r"(\w+) must", words)
-        raise _Wrong((*path, named[1]) if named and named[1] != path[-1] else path, words) from None
+        raise _Invalid((*path, named[1]) if named and named[1] != path[-1] else path, words) from None
 
 
 def _variants(kind: str, document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """(key, label, arguments) of every environment or agent, grids multiplied out, zips taken in step."""
     tables = document.get(kind)
     if not isinstance(tables, dict) or not tables:
-        raise _Wrong((kind,), f"must be one or more tables, [{kind}.NAME]")
+        raise _Invalid((kind,), f"must be one or more tables, [{kind}.NAME]")
     for key, table in tables.items():
-        path = (kind, key)
         if not isinstance(table, dict):
-            raise _Wrong(path, f"must be a table of arguments, got {table!r}")
-        lists = {name: table.get(name, {}) for name in ("grid", "zip")}
-        fixed = {name: value for name, value in table.items() if name not in lists}
-        for kind_of, chosen in lists.items():
-            if not isinstance(chosen, dict) or not all(isinstance(v, list) and v for v in chosen.values()):
-                raise _Wrong((*path, kind_of), "must be a table of lists that are not empty")
-            for name in chosen:
-                if name in fixed:
-                    raise _Wrong((*path, kind_of, name), f"is given outside as well, as {fixed[name]!r}")
-        grid, together = lists.values()
-        if both := sorted(grid.keys() & together.keys()):
-            raise _Wrong((*path, "zip", both[0]), "is in the grid as well")
-        if len(lengths := {len(values) for values in together.values()}) > 1:
-            raise _Wrong((*path, "zip"), f"must hold lists of one length, got lengths {sorted(lengths)}")
-        size = max(lengths, default=1)
-        for values in grid.values():
-            size *= len(values)
-        if size > MOST_CELLS:
-            raise _Wrong((*path, "grid"), f"must have at most {MOST_CELLS} combinations, got {size}")
+            raise _Invalid((kind, key), f"must be a table of arguments, got {table!r}")
+        fixed, grid, together = _lists((kind, key), table)
         steps = list(zip(*together.values(), strict=True)) or [()]
         for *values, step in itertools.product(*grid.values(), steps):
             chosen = dict(zip(grid, values, strict=True)) | dict(zip(together, step, strict=True))
@@ -248,61 +263,81 @@ def _variants(kind: str, document: dict[str, Any]) -> Iterator[tuple[str, str, d
             yield key, key + (f"({', '.join(words)})" if words else ""), fixed | chosen
 
 
-def _environment(path: tuple[str, ...], table: dict[str, Any]) -> LBM:
+def _lists(path: KeyPath, table: dict[str, Any]) -> tuple[dict[str, Any], Lists, Lists]:
+    """What is fixed in a table, the lists of its grid, and the lists of its zip."""
+    fixed = {name: value for name, value in table.items() if name not in LISTS}
+    for key in LISTS:
+        lists = table.get(key, {})
+        if not isinstance(lists, dict) or not all(isinstance(v, list) and v for v in lists.values()):
+            raise _Invalid((*path, key), "must be a table of lists that are not empty")
+        for name in lists:
+            if name in fixed:
+                raise _Invalid((*path, key, name), f"is given outside as well, as {fixed[name]!r}")
+    grid, together = (table.get(key, {}) for key in LISTS)
+    if both := sorted(grid.keys() & together.keys()):
+        raise _Invalid((*path, "zip", both[0]), "is in the grid as well")
+    if len(lengths := {len(values) for values in together.values()}) > 1:
+        raise _Invalid((*path, "zip"), f"must hold lists of one length, got lengths {sorted(lengths)}")
+    size = math.prod(map(len, grid.values())) * max(lengths, default=1)
+    if size > MOST_CELLS:
+        raise _Invalid((*path, "grid"), f"must have at most {MOST_CELLS} combinations, got {size}")
+    return fixed, grid, together
+
+
+def _environment(path: KeyPath, table: dict[str, Any]) -> LBM:
     allowed = [*inspect.signature(LBM).parameters, "random"]
-    _known(path, table, allowed)
+    _require_known(path, table, allowed)
     arguments = dict(table)
     random = arguments.pop("random", None)
     if "actions" in arguments:
         arguments["actions"] = _actions((*path, "actions"), arguments["actions"])
     if (random is None) == ("theta" not in arguments):
-        raise _Wrong(path, "must have either theta or random = {d = ..., seed = ...}")
+        raise _Invalid(path, "must have either theta or random = {d = ..., seed = ...}")
     if random is None:
         return _checked(path, lambda: LBM(**arguments))  # type: ignore[no-any-return]
     if not isinstance(random, dict):
-        raise _Wrong((*path, "random"), f"must be {{d = ..., seed = ...}}, got {random!r}")
-    _known((*path, "random"), random, ("d", "seed"))
+        raise _Invalid((*path, "random"), f"must be {{d = ..., seed = ...}}, got {random!r}")
+    _require_known((*path, "random"), random, ("d", "seed"))
     d = _integer((*path, "random", "d"), random.get("d", 3), 1)
     if d > 10_000:
-        raise _Wrong((*path, "random", "d"), f"must be at most 10000, got {d}")
+        raise _Invalid((*path, "random", "d"), f"must be at most 10000, got {d}")
     seed = _integer((*path, "random", "seed"), random.get("seed", 0), 0)
     return _checked(path, lambda: LBM.random(d=d, seed=seed, **arguments))  # type: ignore[no-any-return]
 
 
-def _actions(path: tuple[str, ...], table: Any) -> ActionSet:
+def _actions(path: KeyPath, table: Any) -> ActionSet:
     if not isinstance(table, dict) or len(table) != 1:
-        raise _Wrong(path, "must be one of {ball = d}, {finite = arms}, {contextual = arms}")
-    _known(path, table, ("ball", "finite", "contextual"))
-    (kind, value) = next(iter(table.items()))
-    make = {"ball": Ball, "finite": Finite, "contextual": Contextual}[kind]
-    return _checked((*path, kind), make, value)  # type: ignore[no-any-return]
+        forms = [
+            f"{{{name} = {next(iter(inspect.signature(kind).parameters))}}}"
+            for name, kind in ACTION_SETS.items()
+        ]
+        raise _Invalid(path, f"must be one of {', '.join(forms)}, got {table!r}")
+    _require_known(path, table, tuple(ACTION_SETS))
+    ((kind, value),) = table.items()
+    return _checked((*path, kind), ACTION_SETS[kind], value)  # type: ignore[no-any-return]
 
 
-def _agent(path: tuple[str, ...], table: dict[str, Any], env: LBM, T: int) -> Agent:
+def _agent(path: KeyPath, table: dict[str, Any], env: LBM, T: int) -> Agent:
     kind = table.get("type")
     if not isinstance(kind, str) or kind not in AGENTS:
-        raise _Wrong((*path, "type"), f"must be one of {', '.join(AGENTS)}, got {kind!r}")
+        raise _Invalid((*path, "type"), f"must be one of {', '.join(AGENTS)}, got {kind!r}")
     allowed = list(inspect.signature(AGENTS[kind]).parameters)
     arguments = {name: value for name, value in table.items() if name != "type"}
-    _known(path, arguments, allowed)
+    _require_known(path, arguments, allowed)
     for name, value in arguments.items():
         if value == "env":
             if name not in FROM_ENV:
-                raise _Wrong((*path, name), f'cannot be "env"; that is for {", ".join(FROM_ENV)}')
+                raise _Invalid((*path, name), f'cannot be "env"; that is for {", ".join(FROM_ENV)}')
             arguments[name] = getattr(env, FROM_ENV[name])
     if "horizon" in allowed and "horizon" not in arguments:
         arguments["horizon"] = T
-    if kind == "Doubling":
+    if "agent" in allowed:  # an agent around another one
         inner = arguments.get("agent")
         if not isinstance(inner, dict):
-            raise _Wrong(
-                (*path, "agent"), "must be a table with the agent that is doubled, its horizon in it"
+            raise _Invalid(
+                (*path, "agent"), f"must be a table with the agent that {kind} plays, its horizon in it"
             )
-        if inner.get("type") == "Doubling":
-            raise _Wrong((*path, "agent", "type"), "cannot be Doubling again")
+        if inner.get("type") == kind:
+            raise _Invalid((*path, "agent", "type"), f"cannot be {kind} again")
         arguments["agent"] = _agent((*path, "agent"), inner, env, T)
-    if kind in ("BanditCombiner", "EvidenceSelector") and isinstance(arguments.get("candidates"), list):
-        arguments["candidates"] = [
-            tuple(pair) if isinstance(pair, list) else pair for pair in arguments["candidates"]
-        ]
     return _checked(path, lambda: AGENTS[kind](**arguments))  # type: ignore[no-any-return]

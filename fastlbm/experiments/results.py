@@ -1,4 +1,4 @@
-"""Results of a study: own its frame, statistics and pictures; may touch planning, for comparators."""
+"""Results of a study: own its rows, their statistics and comparators; may touch planning, for comparators."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import theory
+from .. import plots, theory
 from .._base import validation
-from .._base.validation import Array
+from .._base.types import Array
 from ..agents import OracleGreedy
 from ..model.lbm import LBM
 from ..planning import blocks as planning
@@ -19,11 +19,24 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-COMPARATORS = ("opt", "lower", "best cycle", "oracle greedy")
-KINDS = ("reward", "regret", "loglog")
+#: What regret is measured against, and how a figure says it.
+COMPARATORS = {
+    "opt": "OPT (upper bound where not exact)",
+    "lower": "the lower bound on OPT",
+    "best cycle": "the best cycle",
+    "oracle greedy": "oracle greedy",
+}
+#: What a figure shows, and the name of its vertical axis.
+KINDS = {"reward": "cumulative expected reward", "regret": "regret", "loglog": "regret"}
+#: What the band around a curve is, and how a figure says it.
+BANDS = {
+    "bootstrap": "{:.0%} bootstrap of the mean, pointwise",
+    "simultaneous": "{:.0%} bootstrap of the mean, simultaneous over steps",
+    "quantiles": "quantiles, {:.0%} of the runs inside",
+    "none": "",
+}
 #: Horizons at which bounds on OPT are computed for a curve.
 POINTS = 12
-BANDS = ("bootstrap", "simultaneous", "quantiles", "none")
 
 
 @dataclass(frozen=True)
@@ -43,9 +56,7 @@ class StudyResults:
         import pandas as pd
         from scipy import stats
 
-        confidence = validation.real(
-            "confidence", confidence, low=0.0, high=1.0, open_low=True, open_high=True
-        )
+        confidence = _confidence(confidence)
         last = self.frame[self.frame["t"] == self.frame["T"]]
         rows = []
         for (env, T), group in last.groupby(["env", "T"], sort=False):
@@ -70,7 +81,7 @@ class StudyResults:
         "oracle greedy" the policy of that name.
         """
         model = self.envs[env]
-        kind = validation.choice("kind", kind, COMPARATORS)
+        kind = validation.choice("kind", kind, tuple(COMPARATORS))
         steps = np.asarray(t, dtype=np.int64)
         if kind == "oracle greedy":
             return run(model, OracleGreedy(), int(steps[-1]), record=steps).reward
@@ -90,12 +101,57 @@ class StudyResults:
         Every agent is drawn at its longest horizon; with "loglog" the final regrets of all horizons, the
         fitted exponent and the theorem's bound. The band's kind is written on the plot.
         """
-        from ..plots import draw_curves
+        kind = validation.choice("kind", kind, tuple(KINDS))
+        comparator = validation.choice("comparator", comparator, tuple(COMPARATORS))
+        band = validation.choice("band", band, tuple(BANDS))
+        confidence = _confidence(confidence)
+        against = f"regret against {COMPARATORS[comparator]}"
+        envs = self.frame["env"].unique()
+        if kind == "loglog":
+            return plots.draw_growth({env: self._growth(env, comparator) for env in envs}, note=against)
+        bands = "" if band == "none" else f"bands: {BANDS[band].format(confidence)}"
+        notes = [bands] if kind == "reward" else [against, bands]
+        against_what = comparator if kind == "regret" else None
+        return plots.draw_curves(
+            {env: self._curves(env, against_what, band, confidence) for env in envs},
+            ylabel=KINDS[kind],
+            note="; ".join(filter(None, notes)),
+        )
 
-        kind = validation.choice("kind", kind, KINDS)
-        comparator = validation.choice("comparator", comparator, COMPARATORS)
-        band = validation.choice("band", band, BANDS)
-        return draw_curves(self, kind, comparator, band, confidence)
+    def _curves(self, env: str, comparator: str | None, band: str, confidence: float) -> list[plots.Curve]:
+        """Each agent's reward at its longest horizon or, with a comparator, its regret."""
+        rows, curves = self.frame[self.frame["env"] == env], []
+        for agent in rows["agent"].unique():
+            mine = rows[rows["agent"] == agent]
+            mine = mine[mine["T"] == mine["T"].max()]
+            table = mine.pivot(index="t", columns="seed", values="reward")
+            t, values = table.index.to_numpy(), table.to_numpy()
+            if comparator is not None:
+                values = self.comparator(env, t, comparator)[:, None] - values
+            low, high = band_of(values, band, confidence)
+            curves.append(plots.Curve(label=agent, x=t, mean=values.mean(axis=1), low=low, high=high))
+        return curves
+
+    def _growth(self, env: str, comparator: str) -> plots.Growth:
+        """Each agent's final regret at its horizons, where it is positive, and Theorem 1's bound."""
+        rows, lines = self.frame[self.frame["env"] == env], []
+        every = np.sort(rows["T"].unique())
+        best = dict(zip(every.tolist(), self.comparator(env, every, comparator), strict=True))
+        for agent in rows["agent"].unique():
+            last = rows[(rows["agent"] == agent) & (rows["t"] == rows["T"])]
+            means = last.groupby("T")["reward"].mean()
+            horizons = means.index.to_numpy()
+            regret = np.array([best[T] for T in horizons]) - means.to_numpy()
+            x, y = horizons[regret > 0.0], regret[regret > 0.0]
+            label = agent
+            if len(x) >= 2:
+                label += f", exponent {np.polyfit(np.log(x), np.log(y), 1)[0]:.2f}"
+            lines.append(plots.Line(label, x, y))
+        return plots.Growth(lines, bound=plots.Line("Theorem 1", every, bound_of(self.envs[env], every)))
+
+
+def _confidence(value: float) -> float:
+    return validation.real("confidence", value, low=0.0, high=1.0, open_low=True, open_high=True)
 
 
 def _paired(differences: pd.Series[float]) -> float:
@@ -116,6 +172,25 @@ def _interval(values: Array, confidence: float) -> tuple[float, float]:
         (values,), np.mean, confidence_level=confidence, n_resamples=2000, method="percentile", rng=0
     )
     return float(found.confidence_interval.low), float(found.confidence_interval.high)
+
+
+def band_of(values: Array, band: str, confidence: float) -> tuple[Array, Array]:
+    """The edges of the band around the mean of values (points, seeds)."""
+    tails = [50.0 * (1.0 - confidence), 50.0 * (1.0 + confidence)]
+    if band == "none" or values.shape[1] < 2:
+        return values.mean(axis=1), values.mean(axis=1)
+    if band == "quantiles":
+        low, high = np.percentile(values, tails, axis=1)
+        return low, high
+    draws = np.random.default_rng(0).integers(values.shape[1], size=(500, values.shape[1]))
+    means = np.stack([values[:, draw].mean(axis=1) for draw in draws])
+    if band == "simultaneous":
+        # The whole mean curve inside with this confidence: the largest studentised deviation of a draw.
+        centre, error = values.mean(axis=1), means.std(axis=0) + 1e-300
+        width = np.quantile(np.abs((means - centre) / error).max(axis=1), confidence) * error
+        return centre - width, centre + width
+    low, high = np.percentile(means, tails, axis=0)
+    return low, high
 
 
 def bound_of(env: LBM, T: Array) -> Array:

@@ -4,16 +4,15 @@
     DIR/pieces/KEY-A-B.parquet  rows of the seeds A..B of one cell, never changed
     DIR/damaged/                files that were found damaged
     DIR/.lock                   held by the process that works on the folder, freed by its end
+    DIR/.holder                 the words about that process, for others that are refused
 
-A piece is written aside, synced and renamed: it is there as a whole or not at all.
+Every file is there as a whole or not at all; nothing is written without the lock.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
-import hashlib
 import json
 import os
 import platform
@@ -21,6 +20,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from filelock import FileLock, Timeout
+
+from .._base import files
 from .._version import __version__
 
 if TYPE_CHECKING:
@@ -41,28 +43,46 @@ class Store:
     def __init__(self, out: Path) -> None:
         self.out, self.pieces = out, out / "pieces"
 
-    def open(self, name: str, fingerprint: str, document: dict[str, Any]) -> None:
-        """Make the folder this study's, or go on with it; another study's folder is refused."""
-        try:
+    @contextlib.contextmanager
+    def open(self, name: str, fingerprint: str, document: dict[str, Any]) -> Iterator[None]:
+        """Make the folder this study's, or go on with it; another study's folder is refused.
+
+        The folder is this process's alone until the context ends; what a killed process left half-written is
+        removed.
+        """
+        with self._explained_errors():
+            self._fingerprint(name)  # before anything is made in a folder of something else
             self.pieces.mkdir(parents=True, exist_ok=True)
-            manifest = self.manifest()
-            if manifest is not None and manifest["name"] != name:
-                raise StoreError(
-                    f"{self.out} holds the study {manifest['name']!r}, not {name!r}: choose another folder"
-                )
-            if manifest is None or manifest["fingerprint"] != fingerprint:
-                content = {
-                    "format": FORMAT,
-                    "version": VERSION,
-                    "name": name,
-                    "fingerprint": fingerprint,
-                    "study": document,
-                    "versions": _versions(),
-                    "machine": {"node": platform.node(), "system": platform.platform()},
-                }
-                self._write(self.out / "manifest.json", json.dumps(content, indent=1).encode())
-        except OSError as error:
-            raise self._explained(error) from None
+        with self.lock():
+            with self._explained_errors():
+                for folder in (self.pieces, self.out):
+                    files.remove_partial(folder)
+                if self._fingerprint(name) != fingerprint:
+                    self._write_manifest(name, fingerprint, document)
+            yield
+
+    def _fingerprint(self, name: str) -> str | None:
+        """The fingerprint in the manifest, which must be of the study `name`; None in a new folder."""
+        manifest = self.manifest()
+        if manifest is None:
+            return None
+        if manifest["name"] != name:
+            raise StoreError(
+                f"{self.out} holds the study {manifest['name']!r}, not {name!r}: choose another folder"
+            )
+        return str(manifest["fingerprint"])
+
+    def _write_manifest(self, name: str, fingerprint: str, document: dict[str, Any]) -> None:
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "name": name,
+            "fingerprint": fingerprint,
+            "study": document,
+            "versions": _versions(),
+            "machine": {"node": platform.node(), "system": platform.platform()},
+        }
+        files.write_atomically(self.out / "manifest.json", json.dumps(content, indent=1).encode())
 
     def manifest(self) -> dict[str, Any] | None:
         """The manifest, or None in a new folder."""
@@ -86,29 +106,28 @@ class Store:
         return dict(content)
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """The folder is this process's alone; what a killed process left half-written is removed."""
-        try:
-            file = (self.out / ".lock").open("a+")
-        except OSError as error:
-            raise self._explained(error) from None
-        with file:
+    def lock(self) -> Iterator[None]:
+        """The folder is this process's alone; a second process is refused at once, a killed one frees it."""
+        lock, holder = FileLock(self.out / ".lock", timeout=0), self.out / ".holder"
+        with self._explained_errors():
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                file.seek(0)
+                lock.acquire()
+            except Timeout:
                 raise StoreError(
-                    f"another process ({file.read().strip() or 'unknown'}) works on {self.out}: wait for it; "
+                    f"another process ({_read_text(holder) or 'unknown'}) works on {self.out}: wait for it; "
                     "this command then continues where it stopped"
                 ) from None
-            file.truncate(0)
-            file.write(f"process {os.getpid()} on {platform.node()}")
-            file.flush()
-            for left in (*self.pieces.glob("*.part"), *self.out.glob("*.part")):
-                left.unlink()
+        try:
+            with self._explained_errors():
+                # Not in the lock itself, which nobody else can read on Windows.
+                files.write_atomically(holder, f"process {os.getpid()} on {platform.node()}".encode())
             yield
+        finally:
+            with contextlib.suppress(OSError):
+                holder.unlink(missing_ok=True)
+            lock.release()
 
-    def sound(self) -> tuple[dict[str, set[int]], list[Path]]:
+    def scan(self) -> tuple[dict[str, set[int]], list[Path]]:
         """The seeds that are there, by key, and files that were damaged and are now set aside."""
         found: dict[str, set[int]] = {}
         damaged = []
@@ -123,22 +142,20 @@ class Store:
                 found.setdefault(key, set()).update(seeds)
         return found, damaged
 
-    def write(self, key: str, first: int, last: int, frame: pd.DataFrame) -> None:
-        """Keep the rows of the seeds first..last; a second time changes nothing."""
+    def write(self, key: str, seeds: range, frame: pd.DataFrame) -> None:
+        """Keep the rows of consecutive seeds; a second time changes nothing."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        path = self.pieces / f"{key}-{first}-{last}.parquet"
+        path = self.pieces / f"{key}-{seeds[0]}-{seeds[-1]}.parquet"
         if path.exists():
             return
         table = pa.Table.from_pandas(frame[list(COLUMNS)], preserve_index=False)
         table = table.replace_schema_metadata({_DIGEST: _digest(table).encode()})
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink)
-        try:
-            self._write(path, sink.getvalue().to_pybytes())
-        except OSError as error:
-            raise self._explained(error) from None
+        with self._explained_errors():
+            files.write_atomically(path, sink.getvalue().to_pybytes())
 
     def read(self, key: str) -> pd.DataFrame:
         """The rows of a key, each seed once."""
@@ -153,35 +170,30 @@ class Store:
         frame = pd.concat(parts, ignore_index=True)
         return frame.drop_duplicates(["seed", "t"]).sort_values(["seed", "t"], ignore_index=True)
 
-    def _write(self, path: Path, content: bytes) -> None:
-        partial = path.with_name(path.name + ".part")
+    @contextlib.contextmanager
+    def _explained_errors(self) -> Iterator[None]:
+        """What the system says of the folder, with what to do about it."""
         try:
-            with partial.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-        except OSError:
-            with contextlib.suppress(OSError):
-                partial.unlink(missing_ok=True)
+            yield
+        except StoreError:
             raise
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                words = (
+                    "is full: free some space and run the same command again; every finished piece is safe"
+                )
+            elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+                words = f"cannot be written to ({error.strerror}): choose another folder"
+            else:
+                words = f"cannot be used: {error}"
+            raise StoreError(f"{self.out} {words}") from None
 
-    def _explained(self, error: OSError) -> OSError:
-        if isinstance(error, StoreError):
-            return error
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return StoreError(
-                f"{self.out} is full: free some space and run the same command again; "
-                "every finished piece is safe"
-            )
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            return StoreError(f"{self.out} cannot be written to ({error.strerror}): choose another folder")
-        return StoreError(f"{self.out} cannot be used: {error}")
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _named(path: Path) -> tuple[str | None, range]:
@@ -209,10 +221,7 @@ def _is_sound(path: Path) -> bool:
 
 
 def _digest(table: Any) -> str:
-    total = hashlib.sha256()
-    for name in COLUMNS:
-        total.update(table.column(name).to_numpy().tobytes())
-    return total.hexdigest()
+    return files.digest(*(table.column(name).to_numpy().tobytes() for name in COLUMNS))
 
 
 def _versions() -> dict[str, str]:

@@ -214,3 +214,11 @@ def _norms(vectors: Array) -> Array:
     """Norms over the last axis, which is kept; infinity where a square overflows."""
     squares: Array = np.einsum("...i,...i->...", vectors, vectors)
     return np.sqrt(squares)[..., None]
+
+
+#: Every set of actions, by the name that a study file has for it.
+ACTION_SETS: dict[str, type[Ball | Finite | Contextual]] = {
+    "ball": Ball,
+    "finite": Finite,
+    "contextual": Contextual,
+}

@@ -18,8 +18,8 @@ from ..kernels.block_state import next_action, next_step
 from ..kernels.learning import radius
 from ..model.actions import ActionSet
 from ..model.lbm import LBM
-from .episode import streams
 from .pending import PATIENCE, PendingRewards
+from .seeds import streams
 from .state_file import fill, fingerprint, read_state, write_state
 
 if TYPE_CHECKING:

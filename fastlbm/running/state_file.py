@@ -5,16 +5,15 @@ A file is a NumPy .npz without pickled objects: arrays by name, and a header wit
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .._base.validation import Array
+from .._base.files import digest, write_atomically
+from .._base.types import Array
 
 #: What a state file says of itself; the number changes with what is in it.
 FORMAT = "fastlbm live state"
@@ -38,27 +37,23 @@ def write_state(path: Path, header: dict[str, Any], arrays: dict[str, Array]) ->
     header = {"format": FORMAT, "version": VERSION, **header}
     header["digest"] = _digest(arrays, header)
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    partial = path.with_name(path.name + ".part")
-    with partial.open("wb") as file:
-        np.savez(file, header=text, **arrays)  # type: ignore[arg-type]
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
+    content = io.BytesIO()
+    np.savez(content, header=text, **arrays)  # type: ignore[arg-type]
+    write_atomically(path, content.getvalue())
 
 
 def fingerprint(value: Any) -> str:
     """A fingerprint of an agent or a set, the same in every process."""
-    return hashlib.sha256(repr(value._key()).encode()).hexdigest()
+    return digest(repr(value._key()).encode())
 
 
 def _digest(arrays: dict[str, Array], header: dict[str, Any]) -> str:
     rest = {name: value for name, value in header.items() if name != "digest"}
-    total = hashlib.sha256(json.dumps(rest, sort_keys=True).encode())
+    parts = [json.dumps(rest, sort_keys=True).encode()]
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
-        total.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        total.update(array.tobytes())
-    return total.hexdigest()
+        parts += [f"{name} {array.dtype.str} {array.shape}".encode(), array.tobytes()]
+    return digest(*parts)
 
 
 def read_state(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:

@@ -1,4 +1,4 @@
-"""Runs: records, paired noise, threads and interruptions."""
+"""One run: records, paired noise, stretches, seeds and interruptions."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import math
 import os
 import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import fastlbm as lbm
-from fastlbm.running import episode as runs
+from fastlbm.running import episode
 from tests.agents.test_learners import ROTTING, SETS, THETA, agents
 
 
@@ -92,7 +90,7 @@ def test_any_horizon_cuts_the_last_block() -> None:
 def test_the_length_of_a_stretch_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     for agent in (lbm.O3M(2, -3.0, 3000, L=6, switch=0.5), lbm.Doubling(lbm.OFUL(100))):
         slow = lbm.run(ROTTING, agent, T=3000, keep_actions=True)
-        monkeypatch.setattr(runs, "_BREATH", 1e-9)
+        monkeypatch.setattr(episode, "_STRETCH_SECONDS", 1e-9)
         quick = lbm.run(ROTTING, agent, T=3000, keep_actions=True)
         monkeypatch.undo()
         np.testing.assert_array_equal(slow.actions, quick.actions)
@@ -141,35 +139,7 @@ def test_a_seed_is_an_integer_a_sequence_or_a_generator() -> None:
         final("three")
 
 
-# --- many runs ------------------------------------------------------------------------------------------
-
-
-def test_frames_do_not_depend_on_workers_or_order() -> None:
-    env = lbm.LBM(THETA, m=2, gamma=-3.0)
-    some = {name: agent for name, agent in agents(200).items() if name != "OMBlock"}
-    frames = [lbm.run_many(env, some, T=200, seeds=5, executor=count, record=20).frame for count in (1, 2, 8)]
-    frames.append(lbm.run_many(env, some, T=200, seeds=[4, 0, 3, 1, 2], record=20).frame)
-    with ThreadPoolExecutor(3) as pool:
-        frames.append(lbm.run_many(env, some, T=200, seeds=5, executor=pool, record=20).frame)
-    for frame in frames[1:]:
-        pd.testing.assert_frame_equal(frame, frames[0], check_exact=True)
-    assert list(frames[0].columns) == ["agent", "seed", "t", "reward", "observed"]
-    assert len(frames[0]) == len(some) * 5 * 20
-    alone = lbm.run(env, some["O3M"], T=200, seed=3, record=20)
-    rows = frames[0].query("agent == 'O3M' and seed == 3")
-    np.testing.assert_array_equal(rows["observed"], alone.observed)
-    np.testing.assert_array_equal(rows["t"], alone.t)
-
-
-def test_processes_serve_as_well() -> None:
-    env = lbm.LBM(THETA, m=2, gamma=-3.0, actions=SETS["finite"])
-    two = {"oful": lbm.OFUL(50), "greedy": lbm.OracleGreedy()}
-    here = lbm.run_many(env, two, T=50, seeds=2, record=5).frame
-    import multiprocessing
-
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        there = lbm.run_many(env, two, T=50, seeds=2, executor=pool, record=5, progress=True).frame
-    pd.testing.assert_frame_equal(there, here, check_exact=True)
+# --- compiled code ----------------------------------------------------------------------------------------
 
 
 SCRIPT = """
@@ -206,7 +176,7 @@ def test_an_interrupted_run_keeps_what_was_recorded(monkeypatch: pytest.MonkeyPa
         if len(calls) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(runs._Bar, "add", interrupt)
+    monkeypatch.setattr(episode.Progress, "add", interrupt)
     with pytest.warns(RuntimeWarning, match="interrupted after"):
         run = lbm.run(ROTTING, agent, T=3000, record=300)
     assert not run.complete
@@ -214,39 +184,9 @@ def test_an_interrupted_run_keeps_what_was_recorded(monkeypatch: pytest.MonkeyPa
     np.testing.assert_array_equal(run.observed, whole.observed[: len(run.t)])
 
 
-def test_interrupted_runs_keep_what_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = runs.as_completed
-
-    def interrupted(futures: object) -> object:
-        for k, future in enumerate(real(futures)):  # type: ignore[arg-type]
-            if k == 2:
-                raise KeyboardInterrupt
-            yield future
-
-    monkeypatch.setattr(runs, "as_completed", interrupted)
-    with pytest.warns(RuntimeWarning, match="interrupted with 2 of 6"):
-        results = lbm.run_many(ROTTING, {"a": lbm.OracleGreedy()}, T=100, seeds=6, executor=1, record=10)
-    assert not results.complete
-    assert len(results.runs) == 2
-    assert len(results.frame) == 20
-
-
-def test_ctrl_c_while_compiling_ends_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(runs, "_episode", interrupted)
-    with pytest.warns(RuntimeWarning, match="interrupted with 0 of 3"):
-        results = lbm.run_many(ROTTING, {"a": lbm.OracleGreedy()}, T=10, seeds=3)
-    assert not results.complete
-    assert results.frame.empty
-
-
 def test_progress_is_shown_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     lbm.run(ROTTING, lbm.OracleGreedy(), T=100, progress=True)
     assert "100" in capsys.readouterr().err
-    lbm.run_many(ROTTING, {"a": lbm.OracleGreedy()}, T=100, seeds=2, progress=True)
-    assert "200" in capsys.readouterr().err
     lbm.run(ROTTING, lbm.OracleGreedy(), T=100)
     assert capsys.readouterr().err == ""
 
@@ -274,24 +214,3 @@ def test_bad_runs_are_refused(changes: dict[str, object], error: type[Exception]
     arguments: dict[str, object] = {"env": ROTTING, "agent": lbm.OracleGreedy(), "T": 10}
     with pytest.raises(error, match=words):
         lbm.run(**{**arguments, **changes})  # type: ignore[arg-type]
-
-
-@pytest.mark.nojit
-@pytest.mark.parametrize(
-    ("changes", "error", "words"),
-    [
-        ({"agents": {}}, TypeError, "agents must map names"),
-        ({"agents": [lbm.OracleGreedy()]}, TypeError, "agents must map names"),
-        ({"agents": {"x": 3}}, TypeError, r"agents\['x'\] must be an agent"),
-        ({"agents": {"x": lbm.O3M(2, -1.0, 2)}}, ValueError, "horizon must hold a block"),
-        ({"seeds": 0}, ValueError, "seeds must be"),
-        ({"seeds": [1, 1]}, ValueError, "seeds must be distinct"),
-        ({"seeds": []}, ValueError, "seeds must be distinct"),
-        ({"executor": "threads"}, TypeError, "executor must be"),
-        ({"executor": 0}, ValueError, "executor must be"),
-    ],
-)
-def test_bad_studies_are_refused(changes: dict[str, object], error: type[Exception], words: str) -> None:
-    arguments: dict[str, object] = {"env": ROTTING, "agents": {"g": lbm.OracleGreedy()}, "T": 10}
-    with pytest.raises(error, match=words):
-        lbm.run_many(**{**arguments, **changes})  # type: ignore[arg-type]

@@ -1,0 +1,134 @@
+"""Pools: own the workers that many runs share, and the progress that is shown meanwhile."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+from . import validation
+
+Key = TypeVar("Key")
+Result = TypeVar("Result")
+
+#: Tasks that an executor is given at once if it is not known how many workers it has.
+UNKNOWN_WORKERS = 64
+
+
+class Pool:
+    """Threads of its own, or an executor that somebody else owns; to be used as a context.
+
+    `executor` is a number of threads, None for one a core, or any `concurrent.futures.Executor`. The end of
+    the context sets `stop`, cancels what has not begun and, if the threads are its own, waits for them. An
+    executor that was handed in stays open, and `stop` is None for it: an event does not reach its workers,
+    which may be on another machine.
+
+    >>> with Pool(2) as pool:
+    ...     sorted(pool.completed(pow, [("a", {"base": 2, "exp": 3}), ("b", {"base": 3, "exp": 2})]))
+    [('a', 8), ('b', 9)]
+    """
+
+    def __init__(self, executor: Executor | int | None = None) -> None:
+        self.stop: threading.Event | None = None
+        self._unfinished: set[Future[Any]] = set()
+        if executor is None or isinstance(executor, (int, np.integer)):
+            cores = os.cpu_count() or 1
+            workers = cores if executor is None else validation.integer("executor", executor, low=1)
+            self._executor: Executor = ThreadPoolExecutor(workers)
+            self.stop = threading.Event()
+            self._at_once = workers + 1  # one is waiting when a worker becomes free
+        elif isinstance(executor, Executor):
+            self._executor = executor
+            self._at_once = UNKNOWN_WORKERS
+        else:
+            allowed = "a concurrent.futures.Executor, a number of threads or None"
+            raise TypeError(f"executor must be {allowed}, got {executor!r}")
+
+    @property
+    def has_own_threads(self) -> bool:
+        """Whether the workers are threads of this process, which can use its progress bar and events."""
+        return self.stop is not None
+
+    def warm_up(self, function: Callable[..., object], calls: Iterable[Mapping[str, Any]]) -> None:
+        """Make the calls here and now, so that own threads find everything compiled.
+
+        Compilation takes a lock of the whole process: threads that begin with it wait for each other.
+        """
+        if self.has_own_threads:
+            for arguments in calls:
+                function(**arguments)
+
+    def completed(
+        self,
+        function: Callable[..., Result],
+        tasks: Iterable[tuple[Key, Mapping[str, Any]]],
+        at_once: int | None = None,
+    ) -> Iterator[tuple[Key, Result]]:
+        """Call the function with the arguments of each task; (key, result) as they are finished.
+
+        Tasks are taken when a worker needs one, so that later tasks may depend on earlier results. `at_once`
+        is how many are handed to the executor at the same time, by default about as many as it has workers.
+        """
+        limit = self._at_once if at_once is None else at_once
+        waiting, done = iter(tasks), queue.SimpleQueue[Future[Result]]()
+        keys: dict[Future[Result], Key] = {}
+        exhausted = False
+        while True:
+            while not exhausted and len(keys) < limit:
+                task = next(waiting, None)
+                if task is None:
+                    exhausted = True
+                    break
+                key, arguments = task
+                # Some executors take keywords as options of their own.
+                future = self._executor.submit(partial(function, **arguments))
+                self._unfinished.add(future)
+                keys[future] = key
+                future.add_done_callback(done.put)
+            if not keys:
+                return
+            future = done.get()
+            self._unfinished.discard(future)
+            yield keys.pop(future), future.result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.stop is not None:
+            self.stop.set()
+        for future in self._unfinished:
+            future.cancel()
+        if self.has_own_threads:
+            self._executor.shutdown(cancel_futures=True)
+
+
+class Progress:
+    """A progress bar that threads may advance; nothing is shown for a total of 0."""
+
+    def __init__(self, total: int, unit: str, done: int = 0) -> None:
+        self._lock = threading.Lock()
+        self._bar: Any = None
+        if total > 0:
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=total, initial=done, unit=f" {unit}", unit_scale=True, smoothing=0.1)
+
+    def add(self, steps: int) -> None:
+        """So many steps more are done."""
+        if self._bar is not None:
+            with self._lock:
+                self._bar.update(steps)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()

@@ -1,0 +1,126 @@
+"""Many runs in one environment: owns agents x seeds in memory; may touch workers and the statistics."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._base import validation
+from .._base.pool import Pool, Progress
+from ..agents.base import Agent, as_agent
+from ..model.lbm import LBM
+from ..running.episode import Run, check_run, play_episode
+from .results import StudyResults
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+COLUMNS = ("agent", "seed", "t", "reward", "observed")
+
+
+@dataclass(frozen=True)
+class Results:
+    """Runs of several agents and seeds, by (agent, seed); `complete` unless they were interrupted."""
+
+    runs: dict[tuple[str, int], Run]
+    env: LBM = field(repr=False)
+    complete: bool = True
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """One row for each recorded point: agent, seed, t, reward, observed (cumulative)."""
+        import pandas as pd
+
+        parts = [
+            pd.DataFrame({"agent": name, "seed": seed, "t": r.t, "reward": r.reward, "observed": r.observed})
+            for (name, seed), r in self.runs.items()
+        ]
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(COLUMNS))
+
+    def as_study(self) -> StudyResults:
+        """The same rows as those of a study with one environment and one horizon."""
+        if not self.runs:
+            raise ValueError("runs must hold at least one finished run, got none: they were interrupted")
+        frame = self.frame.copy()
+        frame.insert(0, "T", int(frame["t"].max()))
+        frame.insert(0, "env", "environment")
+        return StudyResults(frame, {"environment": self.env})
+
+    def summary(self, confidence: float = 0.95) -> pd.DataFrame:
+        """Means, intervals and paired tests, see `StudyResults.summary`."""
+        return self.as_study().summary(confidence)
+
+    def plot(self, kind: str = "reward", comparator: str = "opt", band: str = "bootstrap") -> Figure:
+        """Curves with bands, see `StudyResults.plot`."""
+        return self.as_study().plot(kind, comparator, band)
+
+
+def run_many(
+    env: LBM,
+    agents: Mapping[str, Agent],
+    T: int,
+    seeds: int | Iterable[int] = 20,
+    executor: Executor | int | None = None,
+    progress: bool = False,
+    record: int | ArrayLike = 1000,
+    spacing: str = "linear",
+    keep_actions: bool = False,
+) -> Results:
+    """Runs every agent with every seed; each run is that of `run` with the same seed.
+
+    `seeds` is a number, for 0, 1, ..., or the seeds themselves. All agents meet the same noise for the same
+    seed and step. `executor` is a number of threads (by default one a core) or any
+    `concurrent.futures.Executor`; what is computed does not depend on it, nor on the order of the seeds.
+    Ctrl-C ends early with the runs that are finished.
+
+    >>> import fastlbm as lbm
+    >>> env = lbm.LBM([1.0, 0.0], m=1, gamma=-1.0)
+    >>> results = run_many(env, {"greedy": lbm.OracleGreedy()}, T=100, seeds=2, record=1)
+    >>> results.frame[["agent", "seed", "t"]].values.tolist()
+    [['greedy', 0, 100], ['greedy', 1, 100]]
+    """
+    points, T = check_run(env, T, record, spacing)
+    if not isinstance(agents, Mapping) or not agents:
+        raise TypeError(f"agents must map names to agents, at least one, got {agents!r}")
+    for name, agent in agents.items():
+        as_agent(f"agents[{name!r}]", agent)._policy(env.actions, env, np.random.default_rng(0), 0)
+    numbers = _seeds(seeds)
+    keys = [(name, seed) for name in agents for seed in numbers]
+    pool = Pool(executor)
+    done: dict[tuple[str, int], Run] = {}
+    with Progress(T * len(keys) if progress else 0, "steps") as bar, pool:
+        common = {"env": env, "T": T, "points": points, "keep_actions": keep_actions, "stop": pool.stop}
+        if pool.has_own_threads:
+            common["report"] = bar.add
+        tasks = [((name, seed), {**common, "agent": agents[name], "seed": seed}) for name, seed in keys]
+        short = {"env": env, "T": 1, "seed": 0, "points": np.ones(1, dtype=np.int64), "stop": pool.stop}
+        try:
+            pool.warm_up(play_episode, ({**short, "agent": agent} for agent in agents.values()))
+            for key, result in pool.completed(play_episode, tasks, at_once=len(tasks)):
+                if result.complete:
+                    done[key] = result
+                if not pool.has_own_threads:
+                    bar.add(T)
+        except KeyboardInterrupt:
+            warnings.warn(
+                f"interrupted with {len(done)} of {len(keys)} runs finished", RuntimeWarning, stacklevel=2
+            )
+    return Results({key: done[key] for key in keys if key in done}, env, complete=len(done) == len(keys))
+
+
+def _seeds(seeds: int | Iterable[int]) -> list[int]:
+    if isinstance(seeds, Iterable):
+        given = list(seeds)
+        every = sorted(validation.integer("seeds", s, low=0) for s in given)
+        if not every or len(set(every)) < len(every):
+            raise ValueError(f"seeds must be distinct integers >= 0, at least one, got {given!r}")
+        return every
+    return list(range(validation.integer("seeds", seeds, low=1)))

@@ -1,0 +1,115 @@
+"""Results: summaries, bands, comparators, and figures that say what they show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fastlbm as lbm
+from fastlbm.experiments.results import BANDS, COMPARATORS, StudyResults, band_of, bound_of
+
+
+def test_the_summary_has_means_intervals_and_adjusted_tests(file: Path, tmp_path: Path) -> None:
+    results = lbm.Study.from_toml(file).run(tmp_path / "out", progress=False)
+    summary = results.summary()
+    assert len(summary) == 18
+    last = results.frame[results.frame["t"] == results.frame["T"]]
+    means = last.groupby(["env", "agent", "T"])["reward"].mean()
+    for row in summary.itertuples():
+        assert row.mean == pytest.approx(means[row.env, row.agent, row.T])
+        assert row.low <= row.mean + 1e-12
+        assert row.mean <= row.high + 1e-12
+    assert summary["p_vs_best"].isna().sum() == 6
+    assert (summary["p_vs_best"].dropna() >= 2.0 / 64.0).all()
+
+
+@pytest.mark.parametrize("kind", ["reward", "regret", "loglog"])
+def test_plots_say_what_they_show(file: Path, tmp_path: Path, kind: str) -> None:
+    results = lbm.Study.from_toml(file).run(tmp_path / "out", progress=False)
+    comparator = "oracle greedy" if kind == "regret" else "lower"
+    figure = results.plot(kind, comparator, band="quantiles")
+    titles = [axes.get_title() for axes in figure.axes if axes.get_visible()]
+    assert titles == ["rotting", "arms(gamma=-2.0)", "arms(gamma=1.0)"]
+    if kind != "loglog":
+        assert "quantiles" in figure.legends[0].get_title().get_text()
+    else:
+        assert any("Theorem 1" in text.get_text() for text in figure.axes[0].get_legend().get_texts())
+
+
+def synthetic(T: tuple[int, ...] = (10, 100)) -> StudyResults:
+    """Rewards whose regret against m = 0, theta = (1, 0), is exactly the square root of the horizon."""
+    rows = [
+        {"env": "e", "agent": "a", "T": n, "seed": s, "t": n, "reward": n - n**0.5, "observed": 0.0}
+        for n in T
+        for s in range(3)
+    ]
+    return StudyResults(pd.DataFrame(rows), {"e": lbm.LBM([1.0, 0.0], m=0)})
+
+
+def test_the_exponent_is_that_of_the_growth() -> None:
+    (axes,) = synthetic().plot("loglog").axes
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a, exponent 0.50", "Theorem 1"]
+    np.testing.assert_allclose(axes.lines[0].get_ydata(), [10**0.5, 10.0])
+    np.testing.assert_array_equal(axes.lines[1].get_ydata(), bound_of(lbm.LBM([1.0, 0.0], m=0), [10, 100]))
+    (alone,) = synthetic((100,)).plot("loglog").axes
+    assert alone.get_legend().get_texts()[0].get_text() == "a"  # one point has no slope
+
+
+@pytest.mark.parametrize("band", BANDS)
+@pytest.mark.parametrize("kind", ["reward", "regret"])
+def test_the_note_names_the_band_and_the_comparator(kind: str, band: str) -> None:
+    title = synthetic().plot(kind, "lower", band, confidence=0.9).legends[0].get_title().get_text()
+    assert ("regret against the lower bound on OPT" in title) == (kind == "regret")
+    assert ("bands: " in title) == (band != "none")
+    assert ("90%" in title) == (band != "none")
+
+
+def test_bands_hold_what_they_promise() -> None:
+    values = np.random.default_rng(1).standard_normal((20, 400)) + np.arange(20)[:, None]
+    mean = values.mean(axis=1)
+    widths = {}
+    for band in BANDS:
+        low, high = band_of(values, band, 0.95)
+        assert (low <= mean).all()
+        assert (mean <= high).all()
+        widths[band] = float((high - low).mean())
+        inside = ((values > low[:, None]) & (values < high[:, None])).mean()
+        assert (abs(inside - 0.95) < 0.01) == (band == "quantiles")
+    # The pointwise band of the mean of 400 values has a width of 2 x 1.96 / 20.
+    assert widths["bootstrap"] == pytest.approx(0.196, rel=0.1)
+    assert widths["bootstrap"] < widths["simultaneous"] < widths["quantiles"]
+    assert widths["none"] == 0.0
+    low, high = band_of(values[:, :1], "bootstrap", 0.95)
+    np.testing.assert_array_equal(low, high)
+
+
+def test_comparators_are_in_order() -> None:
+    env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)
+    results = StudyResults(pd.DataFrame(), {"e": env})
+    steps = np.array([10, 40])
+    found = {kind: results.comparator("e", steps, kind) for kind in COMPARATORS}
+    for kind in COMPARATORS:
+        assert (found[kind] <= found["opt"] + 1e-9).all()
+    assert (found["lower"] >= found["best cycle"] - 1e-9).all()
+    bounds = lbm.opt_bounds(env, 40)
+    assert (found["lower"][1], found["opt"][1]) == (bounds.lower, bounds.upper)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"kind": "pie"}, "kind must be one of 'reward', 'regret', 'loglog', got 'pie'"),
+        ({"comparator": "me"}, "comparator must be one of 'opt'"),
+        ({"band": "rubber"}, "band must be one of 'bootstrap'"),
+        ({"confidence": 1.0}, "confidence must be a finite number in"),
+    ],
+)
+def test_bad_arguments_are_refused(changes: dict[str, object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        synthetic().plot(**changes)  # type: ignore[arg-type]
+    if "confidence" in changes:
+        with pytest.raises(ValueError, match=words):
+            synthetic().summary(1.0)

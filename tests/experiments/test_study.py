@@ -1,0 +1,193 @@
+"""Studies: any workers give the same, nothing is ever lost, what an earlier version stored is kept."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fastlbm as lbm
+from fastlbm import cli
+from fastlbm.experiments import study as studies
+from tests.experiments.conftest import TEXT
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_any_workers_give_the_same_and_a_finished_study_answers_at_once(file: Path, tmp_path: Path) -> None:
+    study = lbm.Study.from_toml(file)
+    one = study.run(tmp_path / "one", executor=1, progress=False).frame
+    assert (one.groupby(["env", "agent", "T"])["seed"].nunique() == 6).all()
+    files = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "one" / "pieces").iterdir()}
+    again = study.run(tmp_path / "one", progress=False).frame
+    assert {p.name: p.stat().st_mtime_ns for p in (tmp_path / "one" / "pieces").iterdir()} == files
+    two = study.run(tmp_path / "two", executor=2, progress=False).frame
+    with ThreadPoolExecutor(3) as threads:
+        three = study.run(tmp_path / "three", executor=threads, progress=False).frame
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as processes:
+        four = study.run(tmp_path / "four", executor=processes, progress=False).frame
+    for frame in (again, two, three, four):
+        pd.testing.assert_frame_equal(frame, one, check_exact=True)
+    # A seed of the study is a run with its SeedSequence.
+    cell = study.spec.cells[0]
+    seed = np.random.SeedSequence(3, spawn_key=(2,))
+    run = lbm.run(cell.env, cell.agent, cell.T, seed=seed, record=10, spacing="log")
+    rows = one.query("env == 'rotting' and agent == 'greedy' and T == 60 and seed == 2")
+    np.testing.assert_array_equal(rows["observed"], run.observed)
+
+
+def test_extending_a_study_keeps_what_is_there(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    small = lbm.Study.from_toml(file).run(out, progress=False).frame
+    before = {p.name: p.stat().st_mtime_ns for p in (out / "pieces").iterdir()}
+    file.write_text(TEXT.replace("seeds = 6", "seeds = 9").replace("T = [60, 120]", "T = [60, 120, 30]"))
+    large = lbm.Study.from_toml(file).run(out, progress=False).frame
+    after = {p.name: p.stat().st_mtime_ns for p in (out / "pieces").iterdir()}
+    assert before.items() <= after.items()
+    kept = large.query("seed < 6 and T != 30").reset_index(drop=True)
+    pd.testing.assert_frame_equal(kept, small, check_exact=True)
+    fresh = lbm.Study.from_toml(file).run(tmp_path / "fresh", progress=False).frame
+    pd.testing.assert_frame_equal(large, fresh, check_exact=True)
+
+
+LOOP = "import sys, fastlbm as lbm; lbm.Study.from_toml(sys.argv[1]).run(sys.argv[2], 2, progress=False)"
+
+
+def kill_at_random(file: Path, out: Path, kills: int) -> None:
+    """Start the study again and again, each time killed a moment later."""
+    rng = random.Random(0)
+    for _ in range(kills):
+        process = subprocess.Popen([sys.executable, "-c", LOOP, str(file), str(out)])
+        time.sleep(rng.uniform(0.6, 2.5))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+
+@pytest.mark.parametrize("kills", [5, pytest.param(30, marks=pytest.mark.slow)])
+def test_killed_at_any_moment_nothing_is_lost(file: Path, tmp_path: Path, kills: int) -> None:
+    file.write_text(TEXT.replace("seeds = 6", "seeds = 100").replace("[60, 120]", "[2000, 4000]"))
+    study, out = lbm.Study.from_toml(file), tmp_path / "out"
+    whole = study.run(tmp_path / "whole", progress=False).frame
+    kill_at_random(file, out, kills)
+    times = {p.name: p.stat().st_mtime_ns for p in (out / "pieces").glob("*.parquet")}
+    frame = study.run(out, progress=False).frame
+    pd.testing.assert_frame_equal(frame, whole, check_exact=True)
+    assert not list(out.rglob("*.part"))
+    # What was there was not computed again.
+    assert times.items() <= {p.name: p.stat().st_mtime_ns for p in (out / "pieces").iterdir()}.items()
+
+
+DASK = """
+import sys, os, signal, threading, time
+import fastlbm as lbm
+from distributed import Client, LocalCluster
+
+if __name__ == "__main__":
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        with Client(cluster) as client:
+            first = sorted(client.run(os.getpid).values())[0]
+
+            def kill():
+                pieces = os.path.join(sys.argv[2], "pieces")
+                while not (os.path.isdir(pieces) and len(os.listdir(pieces)) > 2):
+                    time.sleep(0.01)
+                os.kill(first, signal.SIGKILL)
+
+            threading.Thread(target=kill, daemon=True).start()
+            executor = client.get_executor(pure=False, retries=2)
+            lbm.Study.from_toml(sys.argv[1]).run(sys.argv[2], executor, progress=False)
+"""
+
+
+def test_a_dask_cluster_that_loses_a_worker_gives_the_same(file: Path, tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    script = tmp_path / "cluster.py"
+    script.write_text(DASK)
+    subprocess.run(
+        [sys.executable, str(script), str(file), str(tmp_path / "dask")],
+        check=True, timeout=300, capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    study = lbm.Study.from_toml(file)
+    here = study.run(tmp_path / "here", progress=False).frame
+    pd.testing.assert_frame_equal(study.results(tmp_path / "dask").frame, here, check_exact=True)
+
+
+# --- what an earlier version stored -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    """The folder of a study as the first version left it: two agents, two seeds, T=20."""
+    return Path(shutil.copytree(ROOT / "tests" / "data" / "stored_study", tmp_path / "stored"))
+
+
+def times(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in (folder / "pieces").iterdir()}
+
+
+def test_a_stored_study_is_read_and_resumed_without_computing(
+    stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = lbm.Study.from_dict(json.loads((stored / "manifest.json").read_text())["study"])
+    read = study.results(stored).frame
+    assert list(read.columns) == ["env", "agent", "T", "seed", "t", "reward", "observed"]
+    assert len(read) == 2 * 2 * 2
+    manifest, before = (stored / "manifest.json").read_bytes(), times(stored)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a finished study computed something")
+
+    monkeypatch.setattr(studies, "play_episode", refuse)
+    resumed = study.run(stored, executor=1, progress=False).frame
+    pd.testing.assert_frame_equal(resumed, read, check_exact=True)
+    assert times(stored) == before
+    assert (stored / "manifest.json").read_bytes() == manifest
+
+
+def test_a_stored_study_is_extended(stored: Path, tmp_path: Path) -> None:
+    document = json.loads((stored / "manifest.json").read_text())["study"]
+    old = lbm.Study.from_dict(document).results(stored).frame
+    before = times(stored)
+    study = lbm.Study.from_dict({**document, "seeds": 3, "T": [20, 30]})
+    extended = study.run(stored, executor=1, progress=False).frame
+    assert before.items() <= times(stored).items()
+    kept = extended.query("seed < 2 and T == 20").reset_index(drop=True)
+    pd.testing.assert_frame_equal(kept, old, check_exact=True)
+    # Another machine may round differently: the stored rows come from one, the fresh ones from this.
+    fresh = study.run(tmp_path / "fresh", executor=1, progress=False).frame
+    pd.testing.assert_frame_equal(extended, fresh, rtol=1e-6)
+
+
+# --- the command line -----------------------------------------------------------------------------------
+
+
+def test_the_command_line_runs_continues_and_draws(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert cli.main(["study", str(file), "--out", str(out), "--jobs", "1", "--quiet"]) == 0
+    first = capsys.readouterr().out
+    assert "oful(switch=1.0)" in first
+    assert cli.main(["study", str(file), "--out", str(out), "--quiet"]) == 0
+    assert capsys.readouterr().out == first
+    assert cli.main(["plot", str(out)]) == 0
+    assert (out / "reward.png").stat().st_size > 1000
+    assert cli.main(["plot", str(tmp_path)]) == 2
+    assert "without a manifest.json" in capsys.readouterr().err
+    file.write_text("T = 0")
+    assert cli.main(["study", str(file)]) == 2
+    assert "small.toml" in capsys.readouterr().err
+    assert cli.main(["study", str(tmp_path / "nowhere.toml")]) == 2
