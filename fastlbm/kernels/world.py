@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ._jit import inline, kernel, kernel_norefcount
 from ._types import Matrix, Rows, Vector
 from .eigen_tiles import LAPACK_FROM
-from .memory import GRAM_FROM
+from .memory import GRAM_FROM, isotropic_scale
 from .powers import shifted_first_difference
 
 Integers = NDArray[np.int64]
@@ -77,8 +77,8 @@ def make_world(
     theta: Vector, A0: Matrix, m: float, gamma: float, sigma: float = 0.0, noise: int = GAUSSIAN
 ) -> World:
     """The parameters of a model as the kernels take them."""
-    c = float(A0[0, 0])
-    gram = 0 < m < len(theta) and c >= GRAM_FROM and bool((c * np.eye(len(theta)) == A0).all())
+    c = isotropic_scale(A0) or 0.0
+    gram = 0 < m < len(theta) and c >= GRAM_FROM
     return World(theta, A0, -1 if m == math.inf else int(m), gamma, c if gram else 0.0, sigma, noise)
 
 
