@@ -61,7 +61,17 @@ def make_power(gamma: float, c: float | None) -> Power:
     second = first if negative else first - 1
     if c is None:
         y0, second = 0.0, -1
-    return Power(gamma, kind, negative, shift, shift**gamma, y0, s0, _row(y0, first), _row(y0, second))
+    return Power(
+        gamma=gamma,
+        kind=kind,
+        negative=negative,
+        c=shift,
+        c_power=shift**gamma,
+        y0=y0,
+        s0=s0,
+        first=_row(y0, first),
+        second=_row(y0, second),
+    )
 
 
 def _row(y0: float, top: int) -> Coefficients:
