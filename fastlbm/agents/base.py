@@ -22,22 +22,16 @@ from ..kernels.episodes import Rule
 from ..kernels.optimism import O3M as _O3M
 from ..kernels.optimism import OM as _OM
 from ..kernels.optimism import OM_BLOCK as _OM_BLOCK
-from ..kernels.search import Effort
 from ..model.actions import ActionSet, Ball, Contextual
 from ..model.lbm import LBM
+from ..model.memory_matrix import check_memory_matrix, matrix_power
+from ..planning.effort import FIRST, LATER, RARE, RARE_AND_LONG
 from .policies import Epochs, Fixed, Greedy, OnArms, OnTheBall, Policy, Rng, WithoutMemory
 
 if TYPE_CHECKING:
     from ..running.live import Live
 
 RADII = ("trace", "determinant")
-
-#: Effort of a plan inside an episode: the first one, later ones that start from the block before, and, with
-#: `switch`, the few that are made, of up to 48 actions and of more; measured in bench/learners.py.
-FIRST = Effort(7, 0, 0, 60, 0, 1e-4, 2**62)
-LATER = Effort(3, 0, 0, 40, 0, 1e-4, 2**62)
-RARE = Effort(8, 2, 16, 150, 300, 1e-5, 2**62)
-RARE_AND_LONG = Effort(32, 4, 100, 300, 1200, 1e-6, 2**62)
 
 
 class Agent(Value):
@@ -111,7 +105,7 @@ class _Learning(Agent):
                 f"repeated, got {switch:g}"
             )
         ball = isinstance(actions, Ball)
-        matrix, rho = validation.memory_matrix(A0, d, m, gamma, differentiable=ball and m > 0)
+        matrix, rho = check_memory_matrix(A0, d, m, gamma, differentiable=ball and m > 0)
         rows = L if kind == _OM_BLOCK else 1
         D = d * (m + L) if kind == _OM_BLOCK else d
         size = m + L * rho**2 if kind == _OM_BLOCK else rho**2
@@ -132,8 +126,7 @@ class _Learning(Agent):
         )
         one_by_one = kind == _O3M or L == 1 or (kind == _OM and not isinstance(actions, Contextual))
         if m == 0 and one_by_one:
-            spectrum, Q = np.linalg.eigh(matrix)
-            M = (Q * np.maximum(spectrum, 0.0) ** gamma) @ Q.T if A0 is not None else np.eye(d)
+            M = matrix_power(matrix, gamma) if A0 is not None else np.eye(d)
             return WithoutMemory(rule, self.lam, L, np.ascontiguousarray(M), actions, rng, step)
         if ball:
             return OnTheBall(rule, D, self.lam, m + L, matrix, gamma, rng, step)
@@ -182,7 +175,7 @@ class _BlockAgent(_Learning):
                 raise ValueError(f"horizon must hold a block of m+L={n} actions, got {self.horizon}")
         if A0 is not None:
             d = len(validation.array("A0", A0, (None, None)))
-            A0, _ = validation.memory_matrix(A0, d, memory, gamma)
+            A0, _ = check_memory_matrix(A0, d, memory, gamma)
         self._set(m=memory, gamma=gamma, L=L, A0=A0)
 
     def block_length(self, d: int) -> int:

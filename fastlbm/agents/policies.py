@@ -28,7 +28,7 @@ from ..kernels.episodes import (
 )
 from ..kernels.estimator import Estimator, absorb, estimate, make_estimator, repeats
 from ..kernels.memory import make_memory
-from ..kernels.optimism import OM_BLOCK
+from ..kernels.optimism import OM_BLOCK, Belief
 from ..kernels.world import (
     MANY,
     PLANS,
@@ -47,7 +47,7 @@ from ..kernels.world import (
 )
 from ..model.actions import ActionSet, Ball, Contextual, Finite
 from ..model.lbm import LBM
-from ..planning.finite import planner as finite
+from ..planning.finite import FinitePlanner
 
 Rng = np.random.Generator
 
@@ -276,34 +276,19 @@ class OnArms(_Learner):
     ) -> None:
         super().__init__(n, len(A0), rng, step)
         self._learner(rule, D, lam)
-        self.A0, self.gamma, self.arms = writable(A0), gamma, arms_of(actions)
-        self.memory = make_memory(self.A0, rule.m, gamma)
+        self.memory = make_memory(writable(A0), rule.m, gamma)
+        sets = arms_of(actions)
+        self.planner = FinitePlanner(sets if len(sets) > 1 else sets[0], m=rule.m, gamma=gamma, A0=A0)
 
     def think(self) -> None:
-        e, rule, n = self.estimator, self.rule, len(self.desk.block)
+        e, rule = self.estimator, self.rule
         learn(rule, e, self.F, self.desk)
-        steps = np.arange(n)
-        varying = len(self.arms) > 1
-        if varying:
-            # A block that is cut by the end is planned as if the last set went on.
-            sets = self.arms[np.minimum(self.desk.at[STEP] + steps, len(self.arms) - 1)]
-        else:
-            sets = self.arms[0]
-        plan = finite.plan_finite(
-            sets,
-            m=rule.m,
-            gamma=self.gamma,
-            L=n - rule.m,
-            theta=e.theta,
-            V_inv=e.V_inv,
-            beta=self.beta(),
-            kind=rule.kind,
-            A0=self.A0,
-            seed=self.rng,
-        )
-        block = sets[steps, plan.indices] if varying else sets[plan.indices]
-        self.desk.block[:] = block
-        describe(rule, *self.memory, np.ascontiguousarray(block.T), self.F)
+        belief = Belief(theta=e.theta, V_inv=e.V_inv, beta=self.beta(), kind=rule.kind)
+        L, step = len(self.desk.block) - rule.m, int(self.desk.at[STEP])
+        # A block that is cut by the end is planned as if the last set went on.
+        plan = self.planner.plan(belief, L, self.rng, start=step)
+        self.desk.block[:] = plan.actions
+        describe(rule, *self.memory, np.ascontiguousarray(plan.actions.T), self.F)
         settle(self.desk, repeats(e, self.F, rule.switch))
 
 
