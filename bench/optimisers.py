@@ -16,8 +16,8 @@ from fastlbm.kernels._jit import kernel
 from fastlbm.kernels.blocks import evaluate, make_work
 from fastlbm.kernels.memory import make_memory
 from fastlbm.kernels.optimism import O3M, Belief
-from fastlbm.kernels.search import DRAWN, ROUGH, Effort, _copies, _cycle_starts, _draw_start
-from fastlbm.planning import blocks as planning
+from fastlbm.kernels.search import DRAWN, ROUGH, _copies, _cycle_starts, _draw_start
+from fastlbm.planning.effort import COLD_BLOCK
 
 from .plans import THETA
 from .timing import fastest
@@ -155,7 +155,7 @@ def race(p: dict[str, Any], rounds: int = 3) -> Race:
     n = p["m"] + p["L"]
     memory, A0 = make_memory(np.eye(p["d"]), p["m"], p["gamma"])
     belief = Belief(p["theta"], p["V_inv"], p["beta"], O3M)
-    effort = Effort(planning.STARTS, planning.CYCLES, 0, planning.TICKS, 0, planning.TOLERANCE, 2**62)
+    effort = COLD_BLOCK._replace(polish=0)
     x, count = starts(memory, A0, belief, n, effort, np.random.default_rng(0))
     blocks = np.ascontiguousarray(x.reshape(p["d"], n, count).transpose(2, 1, 0)).reshape(count, -1)
     known = lbm.plan_block(**p, seed=100, starts=200, moves=1000).value

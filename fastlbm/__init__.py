@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from .experiments.study import Study
     from .model.actions import Ball, Contextual, Finite
     from .model.lbm import LBM
-    from .planning.blocks import best_block, best_cycle, opt_bounds, plan_block
+    from .planning.blocks import best_block, plan_block
+    from .planning.bounds import opt_bounds
+    from .planning.cycles import best_cycle
     from .planning.objective import block_ucb
     from .running.episode import run
     from .running.live import Live
@@ -78,9 +80,9 @@ _OWNERS = {
     "OMBlock": "agents",
     "OracleGreedy": "agents",
     "best_block": "planning.blocks",
-    "best_cycle": "planning.blocks",
+    "best_cycle": "planning.cycles",
     "block_ucb": "planning.objective",
-    "opt_bounds": "planning.blocks",
+    "opt_bounds": "planning.bounds",
     "plan_block": "planning.blocks",
     "run": "running.episode",
     "run_many": "experiments.many",

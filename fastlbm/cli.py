@@ -204,7 +204,8 @@ def _plan(options: argparse.Namespace) -> int:
     import numpy as np
 
     from . import plots
-    from .planning.blocks import best_block, best_cycle
+    from .planning.blocks import best_block
+    from .planning.cycles import best_cycle
 
     env = _model(options)
     path = None if options.out == "-" else plots.picture_path(options.out)
@@ -240,7 +241,7 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _bounds(options: argparse.Namespace) -> int:
-    from .planning.blocks import opt_bounds
+    from .planning.bounds import opt_bounds
 
     found = opt_bounds(_model(options), options.T, options.L, seed=options.seed)
     print(f"{'lower':<12} {found.lower:z.6f}")

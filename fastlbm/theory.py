@@ -1,8 +1,33 @@
 """What the paper proves, as numbers: owns the block lengths, radii, bounds and constants; nothing runs here.
 
-Equations and results are called by their labels in the paper's source, or their numbers. Everywhere
-`rho` bounds the operator norm of a memory matrix over the unit ball: `(m+1)^max(gamma, 0)` for A0 = I,
-else `(lambda_max(A0)+m)^gamma` for gamma >= 0 and `lambda_min(A0)^gamma` for gamma < 0; ||theta|| <= 1.
+What of the paper the package speaks of, by its label in the paper's source and its number:
+
+| label                | number         | what                                                              |
+|----------------------|----------------|-------------------------------------------------------------------|
+| sec:model            | Section 2      | rewards: eq:reward (1); memory matrix: eq:A-def (2); OPT:         |
+|                      |                | eq:opt_sequence (3)                                               |
+| ex:rested            | Example 2      | rotting and rising arms; Example 1 (no label) is stationary       |
+| prop:greedy_bad      | Proposition 1  | oracle greedy can have linear regret                              |
+| rmk:context          | Remark 1       | a set of actions for each step                                    |
+| sec:approx           | Section 3.1    | the proxy reward r~: eq:rwd_lower_bound (4); the best block a~:   |
+|                      |                | eq:best_block (5); the bound R of a reward: eq:bound_R (8)        |
+| prop:approx_cyclic   | Proposition 2  | what a~ loses when it is played in cycles: eq:approx_cyclic (6)   |
+| prop:cyclic_tight    | Proposition 3  | where it loses half of that: eq:approx_cyclic_other (7)           |
+| sec:estimation       | Section 3.2    | OM-Block: eq:oful_block (9), eq:est_theta_block (10); OM:         |
+|                      |                | eq:est_theta (11), eq:oful_indiv (12), eq:optim_oo (13)           |
+| prop:adaptation_exp  | Proposition 4  | regret of OM-Block; prop:adaptation_hp, Proposition 5, with high  |
+|                      |                | probability, and its radius eq:big_beta (17)                      |
+| thm:regret_exp       | Theorem 1      | regret of OM and O3M, block length; thm:regret_hp, Theorem 2,     |
+|                      |                | with high probability, and the radius eq:indiv_beta (18)          |
+| rmk:over_opt         | Remark 3       | O3M                                                               |
+| cor:model_selection  | Corollary 1    | regret of the Bandit Combiner, Section 3.3, sec:model_selection   |
+| alg:OFUL-memory-algo | Algorithm 1    | OM and O3M; their UCBs are in Section 4, sec:algo                 |
+| alg:bc               | Algorithm 2    | the Bandit Combiner, by eq:C_j (29) and eq:regret_cutko (30)      |
+| sec:more-exp         | Section C      | additional experiments                                            |
+
+Everywhere `rho` bounds the operator norm of a memory matrix over the unit ball: `(m+1)^max(gamma, 0)` for
+A0 = I, else `(lambda_max(A0)+m)^gamma` for gamma >= 0 and `lambda_min(A0)^gamma` for gamma < 0;
+||theta|| <= 1.
 
 Where the paper disagrees with itself, or leaves something open, and what is used:
 
@@ -12,14 +37,14 @@ Where the paper disagrees with itself, or leaves something open, and what is use
 |                      | Theorem 1: ceil(sqrt(m/d) T^(1/4)) - m          | gives 1                           |
 | ... of OM-Block      | no formula, only that the regret is then of     | ceil((m/d)^(2/5) T^(1/5)) - m, at |
 |                      | order T^(4/5)                                   | least 1                           |
-| radius (indiv_beta)  | counts tau features though V_tau holds tau L    | tau L, or ln det V/det(lam I)     |
-| radius (big_beta)    | the noise of one reward for a sum of L rewards  | sqrt(L) times that noise          |
-| radius, tau = 0      | Algorithm 1: 0; (indiv_beta): larger            | (indiv_beta)                      |
+| radius, (18)         | counts tau features though V_tau holds tau L    | tau L, or ln det V/det(lam I)     |
+| radius, (17)         | the noise of one reward for a sum of L rewards  | sqrt(L) times that noise          |
+| radius, tau = 0      | Algorithm 1: 0; equation (18): larger           | equation (18)                     |
 | noise                | 1-sub-Gaussian, in the experiments sigma = 0.1  | a factor `subgaussian`, 1         |
-| OM-Block's dimension | d (m+L), d L in the additional experiments      | d (m+L)                           |
+| OM-Block's dimension | d (m+L), d L in Section C                       | d (m+L)                           |
 | OM/O3M's argmax      | a sum over i = 1..L                             | the windows m+1..m+L              |
 | O3M's bonus          | the sum over j is missing                       | the sum                           |
-| R (bound_R)          | (m+1)^max(gamma, 0), whatever A0                | rho times the norm of theta       |
+| R, (8)               | (m+1)^max(gamma, 0), whatever A0                | rho times the norm of theta       |
 | horizon              | divisible by the length of a block              | any T, the last block is cut      |
 | m = 0, L = 1         | "exactly" the bound of OFUL; it is smaller (for | the paper's                       |
 |                      | lam = 1 by at most sqrt(2))                     |                                   |
@@ -53,6 +78,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._base import validation
 from ._base.validation import Array
+from .model.memory_matrix import check_memory_matrix
 
 ALGORITHMS = ("O3M", "OM", "OM-Block")
 
@@ -74,10 +100,11 @@ class CombinerConstants(NamedTuple):
 
 
 def block_length(T: int, d: int, m: int, algorithm: str = "O3M") -> int:
-    """The number L of actions that count in a block of m+L; Theorem 1 (regret_exp).
+    """The number L of actions that count in a block of m+L; Theorem 1, thm:regret_exp.
 
-    `ceil(sqrt(m/d) T^(1/4)) - m`, and `ceil((m/d)^(2/5) T^(1/5)) - m` for OM-Block (balances Proposition
-    adaptation_hp with Proposition 2), at least 1; m = 0 gives 1. The roots are exact, in integers.
+    `ceil(sqrt(m/d) T^(1/4)) - m`, and `ceil((m/d)^(2/5) T^(1/5)) - m` for OM-Block (balances Proposition 5,
+    prop:adaptation_hp, with Proposition 2, prop:approx_cyclic), at least 1; m = 0 gives 1. The roots are
+    exact, in integers.
 
     >>> block_length(T=10**6, d=3, m=2), block_length(T=10**6, d=3, m=2, algorithm="OM-Block")
     (24, 12)
@@ -104,7 +131,7 @@ def confidence_radius(
     L: int | None = None,
     A0: ArrayLike | None = None,
 ) -> float | Array:
-    """The radius beta of the confidence ellipsoid, equations (indiv_beta) and (big_beta), corrected.
+    """The radius beta, corrected: equation (18), eq:indiv_beta, and for OM-Block (17), eq:big_beta.
 
     `samples` counts the features in V: tau L of them for O3M and OM (the paper says tau), the tau blocks
     for OM-Block. With n = samples and `subgaussian` the factor of the noise of one reward,
@@ -112,8 +139,8 @@ def confidence_radius(
         O3M, OM    subgaussian sqrt(2 ln(1/delta) + d ln(1 + n rho^2/(d lam))) + sqrt(lam)
         OM-Block   sqrt(L) subgaussian sqrt(2 ln(1/delta) + D ln(1 + n (m + L rho^2)/(D lam))) + sqrt(lam L)
 
-    where D = d(m+L). The sqrt(L) before the noise is not in (big_beta): OM-Block learns from sums of L
-    rewards, and a sum of L noises is sqrt(L) sub-Gaussian; (big_beta) also bounds (m + L rho^2)/(m+L) by
+    where D = d(m+L). The sqrt(L) before the noise is not in equation (17): OM-Block learns from sums of L
+    rewards, and a sum of L noises is sqrt(L) sub-Gaussian; equation (17) also bounds (m + L rho^2)/(m+L) by
     rho^2. With `log_det_ratio` = ln det V/det(lam I) that takes the place of the d ln(...), which bounds
     it. `samples` and `log_det_ratio` may be arrays; OM-Block needs L.
 
@@ -146,7 +173,7 @@ def confidence_radius(
 
 
 def reward_bound(m: float, gamma: float, A0: ArrayLike | None = None, theta_norm: float = 1.0) -> float:
-    """R, no expected reward is larger in absolute value; equation (bound_R), for any A0.
+    """R, no expected reward is larger in absolute value; equation (8), eq:bound_R, for any A0.
 
     `(m+1)^max(gamma, 0) ||theta||` for A0 = I (the paper's), else `(lambda_max(A0)+m)^gamma ||theta||`
     for gamma >= 0 and `lambda_min(A0)^gamma ||theta||` for gamma < 0. m may be `math.inf`.
@@ -159,15 +186,15 @@ def reward_bound(m: float, gamma: float, A0: ArrayLike | None = None, theta_norm
     m = validation.memory("m", m, allow_inf=True)
     d = max((1, *np.asarray(A0, dtype=object).shape[:1]))
     theta_norm = validation.real("theta_norm", theta_norm, low=0.0)
-    _, rho = validation.memory_matrix(A0, d, m, validation.real("gamma", gamma))
+    _, rho = check_memory_matrix(A0, d, m, validation.real("gamma", gamma))
     return rho * theta_norm if theta_norm else 0.0
 
 
 def approximation_gap(T: ArrayLike, m: int, L: ArrayLike, R: float) -> float | Array:
-    """OPT less the reward of the best block of m+L played in cycles, at most; Proposition 2 (approx_cyclic).
+    """OPT less the reward of the best block of m+L played in cycles, at most.
 
-    `2 m R T/(m+L)`, for T divisible by m+L; a cut last block of c actions adds at most 2 R c. T and L
-    may be arrays, broadcast against each other.
+    Proposition 2, prop:approx_cyclic: `2 m R T/(m+L)`, for T divisible by m+L; a cut last block of c actions
+    adds at most 2 R c. T and L may be arrays, broadcast against each other.
 
     >>> approximation_gap(T=1200, m=2, L=[10, 20, 40], R=1.0).round(1)
     array([400. , 218.2, 114.3])
@@ -191,7 +218,8 @@ def block_regret_bound(
 ) -> float | Array:
     """The regret against the best block over T/(m+L) blocks, at most, with probability 1 - delta.
 
-    O3M and OM: the first claim of Theorem regret_hp; OM-Block: Proposition adaptation_hp; lam >= 1.
+    O3M and OM: the first claim of Theorem 2, thm:regret_hp; OM-Block: Proposition 5, prop:adaptation_hp;
+    lam >= 1.
 
         O3M, OM    4 L rho sqrt(T d ln(1 + x)) (sqrt(lam) + sqrt(ln(1/delta) + d ln(1 + x/(m+L))))
         OM-Block   4 L rho sqrt(T d ln(1 + x/(m+L)))
@@ -236,13 +264,13 @@ def regret_bound(
     A0: ArrayLike | None = None,
     expected: bool = False,
 ) -> float | Array:
-    """OPT less the reward collected with L = `block_length`, at most, with probability 1 - delta; Theorem 1.
+    """OPT less the reward collected with L = `block_length`, at most, with probability 1 - delta.
 
-    O3M and OM, for T >= m^2 d^2 + 1: the second claim of Theorem regret_hp, with x = T rho^2/(d lam)
+    O3M and OM, for T >= m^2 d^2 + 1: the second claim of Theorem 2, thm:regret_hp, with x = T rho^2/(d lam)
 
         4 sqrt(d (m+1)) rho T^(3/4) [1 + 2 sqrt(ln(1+x)) (sqrt(lam/d) + sqrt(ln(1/delta)/d + ln(1+x)))]
 
-    OM-Block, for T >= m+1: Proposition adaptation_hp and 4 m rho T/(m+L), as in the proof of that
+    OM-Block, for T >= m+1: Proposition 5, prop:adaptation_hp, and 4 m rho T/(m+L), as in the proof of that
     theorem. m = 0: `block_regret_bound` with L = 1 for all of them. lam, delta, rho, `subgaussian` as
     there; `expected=True` adds delta times the largest regret, 2 rho T. T may be an array and need not
     be divisible by m+L.
@@ -285,20 +313,21 @@ def combiner_constants(
     subgaussian: float = 1.0,
     A0: ArrayLike | None = None,
 ) -> CombinerConstants:
-    """The constants of the Bandit Combiner over N candidates (m_j, gamma_j): equations (C_j), (regret_cutko).
+    """The constants of the Bandit Combiner, Algorithm 2, alg:bc, over N candidates (m_j, gamma_j).
 
-    L is the block length of all candidates, a sequence with one each, or from `block_length`. T_bc is
-    `ceil(T / min_j (m_j + L_j))`, the largest number of rounds there can be, so that the confidence
-    levels hold whichever candidates are played; the paper's T/(m+L) where all blocks are alike. With
-    rho_j at least 1, log = ln(T_bc^3 N/delta), eta = T_bc^(-2/3) and delta = 1/T by default
+    Equation (29), eq:C_j, and equation (30), eq:regret_cutko. L is the block length of all candidates, a
+    sequence with one each, or from `block_length`. T_bc is `ceil(T / min_j (m_j + L_j))`, the largest number
+    of rounds there can be, so that the confidence levels hold whichever candidates are played; the paper's
+    T/(m+L) where all blocks are alike. With rho_j at least 1, log = ln(T_bc^3 N/delta), eta = T_bc^(-2/3)
+    and delta = 1/T by default
 
         C_j = 4 (4 m_j/d)^(1/3) rho_j sqrt(d ln(1 + T_bc (m_j + L_j) rho_j^2/(d lam)))
                   (sqrt(lam) + subgaussian sqrt(ln(1/delta) + d ln(1 + T_bc rho_j^2/(d lam))))
         R_j = (C_j + 5 sqrt(30)/18 C_j^(3/2)) T_bc^(2/3) + 1152 rho_j^2 log T_bc^(1/3) + (N-1) T_bc^(2/3)
 
     For m_j = 0, where C_j would be 0, sqrt(L_j) takes the place of (4 m_j/d)^(1/3): the first claim of
-    Theorem regret_hp, for L_j = 1 the bound of OFUL. `scale` multiplies C_j and the concentration width
-    rho_j^2 sqrt(2 log), and R_j is what follows from these: its third term, a squared width, is
+    Theorem 2, thm:regret_hp, for L_j = 1 the bound of OFUL. `scale` multiplies C_j and the concentration
+    width rho_j^2 sqrt(2 log), and R_j is what follows from these: its third term, a squared width, is
     multiplied by scale^2, its last not at all. 1 is the paper. The theorem asks for lam >= 1.
 
     For m_j >= 1 the paper derives C_j n^(2/3) only for n = T/(m_j + L_j) rounds with the L of Theorem 1;
@@ -325,11 +354,20 @@ def combiner_constants(
     C = scale * 4.0 * growth * rho * potential * (math.sqrt(lam) + subgaussian * noise)
     unit = scale * math.sqrt(2.0 * math.log(T_bc**3 * N / failure))
     R = _target_regret(C, rho * unit, N, T_bc, ALPHA, eta)
-    return CombinerConstants(C, R, lengths, T_bc, ALPHA, eta, rho**2, rho**2 * unit)
+    return CombinerConstants(
+        C=C,
+        R=R,
+        L=lengths,
+        T_bc=T_bc,
+        alpha=ALPHA,
+        eta=eta,
+        reward_range=rho**2,
+        width=rho**2 * unit,
+    )
 
 
 def _target_regret(C: Array, width: Array, N: int, T_bc: int, alpha: float, eta: float) -> Array:
-    """R_j before (regret_cutko), for any alpha and one eta; 1152 ln(.) rho^2 is 576 width^2."""
+    """R_j of equation (30), eq:regret_cutko, for any alpha and one eta; 1152 ln(.) rho^2 is 576 width^2."""
     ratio = (1.0 - alpha) / alpha
     power = ratio**ratio * (1.0 + alpha) ** (1.0 / alpha) * C ** (1.0 / alpha) * T_bc * eta**ratio
     result: Array = C * T_bc**alpha + power + 576.0 * width**2 * T_bc * eta + (N - 1) / eta
@@ -355,7 +393,7 @@ def _system(d: int, m: int, gamma: float, A0: ArrayLike | None) -> tuple[int, in
     d, m = validation.integer("d", d, low=1), _memory(m)
     gamma = validation.real("gamma", gamma)
     # Without A0 the bound does not depend on d: spare the identity matrix.
-    return d, m, validation.memory_matrix(A0, 1 if A0 is None else d, m, gamma)[1]
+    return d, m, check_memory_matrix(A0, 1 if A0 is None else d, m, gamma)[1]
 
 
 def _candidates(candidates: Iterable[tuple[int, float]], d: int, A0: ArrayLike | None) -> tuple[Array, Array]:

@@ -17,6 +17,7 @@ from .._base.validation import Array
 from ..kernels import optimism
 from ..model.actions import ActionSet
 from ..model.lbm import LBM
+from ..model.memory_matrix import check_memory_matrix
 from .base import LearningAgent
 from .learners import LearnerPolicy, Task, make_learner
 from .policy import Rng
@@ -64,7 +65,7 @@ class BlockAgent(LearningAgent):
                 raise ValueError(f"horizon must hold a block of m+L={n} actions, got {self.horizon}")
         if A0 is not None:
             d = len(validation.array("A0", A0, (None, None)))
-            A0, _ = validation.memory_matrix(A0, d, memory, gamma)
+            A0, _ = check_memory_matrix(A0, d, memory, gamma)
         self._set(m=memory, gamma=gamma, L=L, A0=A0)
 
     def block_length(self, d: int) -> int:

@@ -7,27 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._base import validation
 from .._base.validation import Array
 from .._base.values import writable
 from ..kernels.block_state import next_step, start_block
 from ..kernels.estimator import Estimator, make_estimator, repeats
 from ..kernels.learning import Learner, LearnerConfig, block_features, learn_from_block, radius
 from ..kernels.memory import make_memory
-from ..kernels.optimism import O3M, OM, OM_BLOCK
+from ..kernels.optimism import O3M, OM, OM_BLOCK, Belief
 from ..kernels.planners import BallPlanner, MemorylessPlanner
-from ..kernels.search import Effort
 from ..model.actions import ActionSet, Ball, Contextual
-from ..planning.finite import planner as finite
+from ..model.memory_matrix import check_memory_matrix, matrix_power
+from ..planning.effort import FIRST, LATER, RARE, RARE_AND_LONG
+from ..planning.finite import FinitePlanner
 from .base import LearningAgent
 from .policy import BlockPolicy, CompiledPolicy, Rng, arms_of
-
-#: Effort of a plan inside an episode: the first one, later ones that start from the block before, and, with
-#: `switch`, the few that are made, of up to 48 actions and of more; measured in bench/learners.py.
-FIRST = Effort(7, 0, 0, 60, 0, 1e-4, 2**62)
-LATER = Effort(3, 0, 0, 40, 0, 1e-4, 2**62)
-RARE = Effort(8, 2, 16, 150, 300, 1e-5, 2**62)
-RARE_AND_LONG = Effort(32, 4, 100, 300, 1200, 1e-6, 2**62)
 
 
 class Task(NamedTuple):
@@ -88,35 +81,21 @@ class ArmLearner(LearnerPolicy):
         self, learner: Learner, task: Task, A0: Array, actions: ActionSet, rng: Rng, step: int
     ) -> None:
         super().__init__(learner, task.m + task.L, len(A0), rng=rng, step=step)
-        self.task, self.A0, self.arms = task, writable(A0), arms_of(actions)
-        self.memory = make_memory(self.A0, task.m, task.gamma)
+        self.memory = make_memory(writable(A0), task.m, task.gamma)
+        sets = arms_of(actions)
+        self.planner = FinitePlanner(
+            sets if len(sets) > 1 else sets[0], m=task.m, gamma=task.gamma, A0=writable(A0)
+        )
 
     def plan_next_block(self) -> None:
         config, e, F = self.learner
-        task, n = self.task, len(self.block.actions)
         learn_from_block(self.learner, self.block)
-        steps = np.arange(n)
-        varying = len(self.arms) > 1
-        if varying:
-            # A block that is cut by the end is planned as if the last set went on.
-            sets = self.arms[np.minimum(next_step(self.block) + steps, len(self.arms) - 1)]
-        else:
-            sets = self.arms[0]
-        plan = finite.plan_finite(
-            sets,
-            m=task.m,
-            gamma=task.gamma,
-            L=task.L,
-            theta=e.theta,
-            V_inv=e.V_inv,
-            beta=float(radius(config, e)),
-            kind=task.kind,
-            A0=self.A0,
-            seed=self.rng,
-        )
-        block = sets[steps, plan.indices] if varying else sets[plan.indices]
-        self.block.actions[:] = block
-        block_features(config, *self.memory, np.ascontiguousarray(block.T), F)
+        belief = Belief(e.theta, e.V_inv, float(radius(config, e)), config.kind)
+        L = len(self.block.actions) - config.m
+        # A block that is cut by the end is planned as if the last set went on.
+        plan = self.planner.plan(belief, L, self.rng, start=int(next_step(self.block)))
+        self.block.actions[:] = plan.actions
+        block_features(config, *self.memory, np.ascontiguousarray(plan.actions.T), F)
         start_block(self.block, repeats(e, F, config.switch))
 
 
@@ -132,14 +111,13 @@ def make_learner(agent: LearningAgent, task: Task, actions: ActionSet, rng: Rng,
             f"repeated, got {switch:g}"
         )
     ball = isinstance(actions, Ball)
-    matrix, rho = validation.memory_matrix(A0, d, m, gamma, differentiable=ball and m > 0)
+    matrix, rho = check_memory_matrix(A0, d, m, gamma, differentiable=ball and m > 0)
     one_by_one = kind == O3M or L == 1 or (kind == OM and not isinstance(actions, Contextual))
     if m == 0 and one_by_one:
         # One feature a step, for OM-Block as well: a block of one.
         config = _config(agent, task, d, rho)
         learner = Learner(config._replace(kind=O3M), make_estimator(d, agent.lam), np.zeros((L, d)))
-        spectrum, Q = np.linalg.eigh(matrix)
-        M = (Q * np.maximum(spectrum, 0.0) ** gamma) @ Q.T if A0 is not None else np.eye(d)
+        M = matrix_power(matrix, gamma) if A0 is not None else np.eye(d)
         return MemorylessLearner(learner, np.ascontiguousarray(M), actions, rng=rng, step=step)
     D, rows = (d * n, 1) if kind == OM_BLOCK else (d, L)
     learner = Learner(_config(agent, task, d, rho), make_estimator(D, agent.lam), np.zeros((rows, D)))

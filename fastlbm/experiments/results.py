@@ -12,7 +12,8 @@ from .._base import validation
 from .._base.types import Array
 from ..agents import OracleGreedy
 from ..model.lbm import LBM
-from ..planning import blocks as planning
+from ..planning.bounds import opt_bounds
+from ..planning.cycles import best_cycle, reward_of_cycle
 from ..running.episode import run
 
 if TYPE_CHECKING:
@@ -86,10 +87,10 @@ class StudyResults:
         if kind == "oracle greedy":
             return run(model, OracleGreedy(), int(steps[-1]), record=steps).reward
         if kind == "best cycle":
-            cycle = planning.best_cycle(model)
-            return np.array([planning._played(model, cycle.actions, int(T)) for T in steps])
+            cycle = best_cycle(model)
+            return np.array([reward_of_cycle(model, cycle.actions, int(T)) for T in steps])
         chosen = steps[np.unique(np.linspace(0, len(steps) - 1, POINTS).round().astype(int))]
-        bounds = [planning.opt_bounds(model, int(T)) for T in chosen]
+        bounds = [opt_bounds(model, int(T)) for T in chosen]
         values = [b.upper if kind == "opt" else b.lower for b in bounds]
         return np.interp(steps, [0, *chosen], [0.0, *values])
 

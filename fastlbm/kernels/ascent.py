@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from ._jit import column, kernel, kernel_internal
+from ._jit import column, inline, kernel, kernel_internal
 from ._types import Matrix, Rows, Vector
 from .blocks import evaluate, features, make_work
 from .memory import Memory
@@ -27,6 +27,8 @@ LANES = 8
 _MEMORY = 8
 _ARMIJO = 1e-4
 _STEP_MIN, _STEP_MAX = 1e-8, 1e8
+#: A squared length up to this is no step.
+_NO_STEP = 1e-24
 #: A start is given up when it would need this many times its last gains to reach the best one.
 _PATIENCE = 25.0
 
@@ -91,25 +93,9 @@ def ascend(
             new = trial_value[s]
             age[s] += 1
             done = age[s] >= ticks
-            floor, fraction, slope = -np.inf, state[_FRACTION, s], state[_SLOPE, s]
-            if accepted[s] > 0:
-                floor = recent[0, s]
-                for k in range(1, min(accepted[s], _MEMORY)):
-                    floor = min(floor, recent[k, s])
-                floor += _ARMIJO * fraction * slope
-            if new >= floor and (accepted[s] == 0 or state[_LENGTH, s] > 1e-24):
-                if accepted[s] > 0:
-                    # Barzilai-Borwein: s^T s / -s^T y, s = fraction * direction, y the change of gradient.
-                    bend = slope - state[_CURVATURE, s]
-                    step = fraction * state[_LENGTH, s] / bend if bend > 0.0 else _STEP_MAX
-                else:
-                    step = 1.0 / max(_largest(trial_grad, s, lanes), _STEP_MIN)
-                state[_STEP, s] = min(max(step, _STEP_MIN), _STEP_MAX)
-                state[_VALUE, s] = new
-                state[_TAKEN, s] = 1.0
-                state[_FRACTION, s] = 1.0
+            if _is_accepted(state, recent, accepted[s], s, new):
                 oldest = recent[accepted[s] % _MEMORY, s]
-                recent[accepted[s] % _MEMORY, s] = new
+                _accept(state, recent, accepted[s], s, lanes, new, trial_grad)
                 accepted[s] += 1
                 if new > values[where[s]]:
                     values[where[s]] = new
@@ -121,11 +107,7 @@ def ascend(
                     gain = new - oldest
                     done = done or gain <= tolerance * abs(new) or new + _PATIENCE * gain < champion
             else:
-                # The top of the parabola through value, slope and trial value, kept within reason.
-                gap = state[_VALUE, s] + fraction * slope - new
-                shrink = 0.5 * fraction * slope / gap if gap > 0.0 else 0.5
-                state[_FRACTION, s] = fraction * min(max(shrink, 0.1), 0.5)
-                done = done or fraction < 1e-10 or state[_LENGTH, s] <= 1e-24
+                done = _shorten(state, s, new) or done
             if done:
                 state[_TAKEN, s] = 0.0
                 where[s] = -1
@@ -139,6 +121,49 @@ def ascend(
         _lane_sums(direction, grad, lanes, state, _SLOPE)
         _lane_sums(direction, direction, lanes, state, _LENGTH)
     return evaluations
+
+
+@inline
+def _is_accepted(state: Rows, recent: Rows, accepted: int, s: int, new: float) -> bool:
+    """The Armijo rule for lane s: against the worst of its last values, for a step that is one at all."""
+    if accepted == 0:
+        return new >= -np.inf
+    floor = recent[0, s]
+    for k in range(1, min(accepted, _MEMORY)):
+        floor = min(floor, recent[k, s])
+    floor += _ARMIJO * state[_FRACTION, s] * state[_SLOPE, s]
+    return new >= floor and state[_LENGTH, s] > _NO_STEP
+
+
+@inline
+def _accept(
+    state: Rows, recent: Rows, accepted: int, s: int, lanes: int, new: float, trial_grad: Rows
+) -> None:
+    """Lane s takes its step; the length of the next one is Barzilai and Borwein's."""
+    if accepted > 0:
+        # s^T s / -s^T y, s = fraction * direction, y the change of gradient.
+        bend = state[_SLOPE, s] - state[_CURVATURE, s]
+        step = state[_FRACTION, s] * state[_LENGTH, s] / bend if bend > 0.0 else _STEP_MAX
+    else:
+        step = 1.0 / max(_largest(trial_grad, s, lanes), _STEP_MIN)
+    state[_STEP, s] = min(max(step, _STEP_MIN), _STEP_MAX)
+    state[_VALUE, s] = new
+    state[_TAKEN, s] = 1.0
+    state[_FRACTION, s] = 1.0
+    recent[accepted % _MEMORY, s] = new
+
+
+@inline
+def _shorten(state: Rows, s: int, new: float) -> bool:
+    """The step of lane s ends at the top of the parabola through value, slope and trial value, within reason.
+
+    Returns whether there is nothing left to shorten.
+    """
+    fraction, slope = state[_FRACTION, s], state[_SLOPE, s]
+    gap = state[_VALUE, s] + fraction * slope - new
+    shrink = 0.5 * fraction * slope / gap if gap > 0.0 else 0.5
+    state[_FRACTION, s] = fraction * min(max(shrink, 0.1), 0.5)
+    return fraction < 1e-10 or state[_LENGTH, s] <= _NO_STEP
 
 
 @kernel

@@ -37,11 +37,11 @@ def make_work(memory: Memory, A0: Matrix | None, N: int, lanes: int) -> Work:
         shared, columns = d * (d + 1) // 2 + 2, N + (m + 1) * lanes
     count = (N - m * lanes + TILE - 1) // TILE
     return Work(
-        np.zeros((d, N)),
-        np.zeros((d, N)),
-        np.zeros((shared, columns)),
-        np.zeros((count, rows * TILE)),
-        np.zeros((2, N)),
+        B=np.zeros((d, N)),
+        U=np.zeros((d, N)),
+        D=np.zeros((shared, columns)),
+        tiles=np.zeros((count, rows * TILE)),
+        scratch=np.zeros((2, N)),
     )
 
 

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from ._jit import inline, kernel, kernel_norefcount
 from ._types import Matrix, Rows, Vector
+from .ties import reaches_inline
 
 Cube = NDArray[np.float64]
 Table = NDArray[np.int32]
+Indices = NDArray[np.int64]
 
 #: Steps after which the values are shifted towards 0, so that a million of them add no rounding.
 _SHIFT_EVERY = 64
@@ -154,54 +156,73 @@ def howard(
     gain, seen, path = np.zeros(S), np.empty(S, dtype=np.int64), np.empty(S, dtype=np.int64)
     root, top = 0, -math.inf
     for iteration in range(limit):
-        top = -math.inf
-        for s in range(S):
-            seen[s] = -1
-        for s in range(S):
-            n, u = 0, s
-            while seen[u] < 0:
-                seen[u] = s
-                path[n] = u
-                n += 1
-                u = _next(u, policy[u], K, S)
-            closed = n > 0 and seen[u] == s
-            if closed:
-                # A new cycle through u, whose bias stays as it was: it is what makes the iteration end.
-                total, length, v = 0.0, 0, u
-                while length == 0 or v != u:
-                    total += values[rank[v], policy[v]]
-                    length += 1
-                    v = _next(v, policy[v], K, S)
-                gain[u] = total / length
-                if gain[u] > top:
-                    root, top = u, gain[u]
-            for i in range(n - 1, -1, -1):
-                v = path[i]
-                if not closed or v != u:
-                    q = _next(v, policy[v], K, S)
-                    gain[v] = gain[q]
-                    bias[v] = values[rank[v], policy[v]] - gain[q] + bias[q]
-        changed = False
-        for s in range(S if iteration < limit - 1 else 0):
-            arm, best = -1, gain[s] + rounding
-            for a in range(K):
-                q = _next(s, a, K, S)
-                if gain[q] > best:
-                    arm, best = a, gain[q]
-            if arm < 0:
-                best = bias[s] + rounding
-                for a in range(K):
-                    q = _next(s, a, K, S)
-                    x = values[rank[s], a] - gain[s] + bias[q]
-                    if gain[q] >= gain[s] - rounding and x > best:
-                        arm, best = a, x
-            if arm >= 0:
-                policy[s] = arm
-                changed = True
-        if not changed:
+        root, top = _evaluate_policy(values, rank, policy, gain, bias, seen, path)
+        if iteration == limit - 1 or not _improve_policy(values, rank, policy, gain, bias, rounding):
             break
     gap = -math.inf
     for s in range(S):
         for a in range(K):
             gap = max(gap, values[rank[s], a] - top + bias[_next(s, a, K, S)] - bias[s])
     return root, gap
+
+
+@inline
+def _evaluate_policy(
+    values: Matrix, rank: Table, policy: Table, gain: Vector, bias: Vector, seen: Indices, path: Indices
+) -> tuple[int, float]:
+    """Gain and bias of every state under the policy; returns a state of the best cycle and its mean."""
+    K, S = values.shape[1], rank.shape[0]
+    root, top = 0, -math.inf
+    for s in range(S):
+        seen[s] = -1
+    for s in range(S):
+        n, u = 0, s
+        while seen[u] < 0:
+            seen[u] = s
+            path[n] = u
+            n += 1
+            u = _next(u, policy[u], K, S)
+        closed = n > 0 and seen[u] == s
+        if closed:
+            # A new cycle through u, whose bias stays as it was: it is what makes the iteration end.
+            total, length, v = 0.0, 0, u
+            while length == 0 or v != u:
+                total += values[rank[v], policy[v]]
+                length += 1
+                v = _next(v, policy[v], K, S)
+            gain[u] = total / length
+            if gain[u] > top:
+                root, top = u, gain[u]
+        for i in range(n - 1, -1, -1):
+            v = path[i]
+            if not closed or v != u:
+                q = _next(v, policy[v], K, S)
+                gain[v] = gain[q]
+                bias[v] = values[rank[v], policy[v]] - gain[q] + bias[q]
+    return root, top
+
+
+@inline
+def _improve_policy(
+    values: Matrix, rank: Table, policy: Table, gain: Vector, bias: Vector, rounding: float
+) -> bool:
+    """The arms that lead to a larger gain or, for the same gain, bias; returns whether any changed."""
+    K, S = values.shape[1], rank.shape[0]
+    changed = False
+    for s in range(S):
+        arm, best = -1, gain[s] + rounding
+        for a in range(K):
+            q = _next(s, a, K, S)
+            if gain[q] > best:
+                arm, best = a, gain[q]
+        if arm < 0:
+            best = bias[s] + rounding
+            for a in range(K):
+                q = _next(s, a, K, S)
+                x = values[rank[s], a] - gain[s] + bias[q]
+                if reaches_inline(gain[q], gain[s], rounding) and x > best:
+                    arm, best = a, x
+        if arm >= 0:
+            policy[s] = arm
+            changed = True
+    return changed

@@ -49,7 +49,19 @@ def make_layout(k: int) -> Layout:
     # The solver keeps a cosine and a sine in the rows of lam, also for k = 1.
     j = max(k, 2)
     f = s + j
-    return Layout(0, k * k, 2 * k * k, 3 * k * k, s, f, f + k, f + 2 * k, f + 3 * k, f + 4 * k, f + 5 * k)
+    return Layout(
+        X=0,
+        Q=k * k,
+        gamma=2 * k * k,
+        scratch=3 * k * k,
+        lam=s,
+        f=f,
+        q=f + k,
+        z=f + 2 * k,
+        p=f + 3 * k,
+        y=f + 4 * k,
+        rows=f + 5 * k,
+    )
 
 
 @kernel_internal

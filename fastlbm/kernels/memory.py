@@ -5,7 +5,8 @@ blocks lie side by side, `lanes` of them, column t*lanes + s holding action t of
 a window are then the same row shifted by multiples of `lanes`, whatever the number of blocks, and every
 loop runs with unit stride over windows of all blocks. A window is kept in the column of its action.
 
-X_j = A0 + sum of the m actions before j, b_j = X_j^gamma a_j  (equations (1) and (2) of the paper).
+X_j = A0 + sum of the m actions before j, b_j = X_j^gamma a_j: equation (2), eq:A-def, of the paper, and
+its action in equation (1), eq:reward.
 
 Dense form: the spectrum of X_j, size d. Gram form, for A0 = c I and m < d, with U the d x m matrix of
 the window: X^gamma = c^gamma I + U phi(U^T U) U^T with phi(x) = ((c + x)^gamma - c^gamma)/x, size m.
@@ -52,18 +53,25 @@ class Memory(NamedTuple):
     power: Power
 
 
+def isotropic_scale(A0: Matrix) -> float | None:
+    """The c of A0 = c I, or None where A0 is no multiple of the identity."""
+    c = float(A0[0, 0])
+    return c if bool((c * np.eye(len(A0)) == A0).all()) else None
+
+
 def make_memory(A0: Matrix, m: int, gamma: float) -> tuple[Memory, Matrix | None]:
     """The Memory, and what the kernels take for A0: None selects the closed forms of `pair`.
 
     None is a type of its own, so that a problem compiles only the kernels of its form.
     """
     d = A0.shape[0]
-    c = float(A0[0, 0])
-    isotropic = c >= GRAM_FROM and bool((c * np.eye(d) == A0).all())
+    c = isotropic_scale(A0) or 0.0
+    isotropic = c >= GRAM_FROM
     if isotropic and m <= 2:
-        return Memory(d, m, True, 2, make_power(gamma, c)), None
+        return Memory(d=d, m=m, gram=True, k=2, power=make_power(gamma, c)), None
     gram = isotropic and m < d
-    return Memory(d, m, gram, m if gram else d, make_power(gamma, c if gram else None)), A0
+    power = make_power(gamma, c if gram else None)
+    return Memory(d=d, m=m, gram=gram, k=m if gram else d, power=power), A0
 
 
 @kernel_internal

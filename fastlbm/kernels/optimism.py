@@ -1,4 +1,4 @@
-"""Optimism: the value of a block's features and its derivative (Section 4 of the paper, the UCBs).
+"""Optimism: the value of a block's features and its derivative; the UCBs of the paper's Section 4, sec:algo.
 
 Owns U and the values; reads the features. beta = 0 gives the plain reward of a block.
 """
@@ -13,11 +13,12 @@ import numpy as np
 from ._jit import column, kernel, kernel_norefcount
 from ._types import Matrix, Rows, Vector
 
-#: sum_j <b_j, theta> + beta ||b_j||, the UCB of O3M (Remark 2, with the sum that the paper leaves out)
+#: sum_j <b_j, theta> + beta ||b_j||, the UCB of O3M (Remark 3, rmk:over_opt; Section 4 leaves the sum out)
 O3M = 0
-#: <s, theta> + beta ||s|| with s = sum_j b_j, the UCB of OM
+#: <s, theta> + beta ||s|| with s = sum_j b_j, the UCB of OM (equation (12), eq:oful_indiv)
 OM = 1
-#: <b, theta> + beta ||b|| with b in R^{d(m+L)}, its first m parts the actions: the block approach
+#: <b, theta> + beta ||b|| with b in R^{d(m+L)}, its first m parts the actions: the block approach (equation
+#: (9), eq:oful_block)
 OM_BLOCK = 2
 
 #: Squared norms up to this count as the kink of the norm at 0, whose gradient is taken as 0.

@@ -15,7 +15,7 @@ import numpy as np
 from ._jit import inline, kernel, kernel_norefcount
 from ._types import Matrix, Rows, Vector
 from .eigen_matrix import eigen
-from .memory import GRAM_FROM
+from .memory import GRAM_FROM, isotropic_scale
 from .powers import shifted_first_difference
 
 #: The kinds of noise by their numbers, as `LBM` names them; `draw` has a line for each.
@@ -43,9 +43,8 @@ class History(NamedTuple):
 
 def gram_scale(A0: Matrix, m: float) -> float:
     """c for A0 = c I and 0 < m < d, where the Gram form serves; else 0."""
-    d, c = len(A0), float(A0[0, 0])
-    gram = 0 < m < d and c >= GRAM_FROM and bool((c * np.eye(d) == A0).all())
-    return c if gram else 0.0
+    c = isotropic_scale(A0) or 0.0
+    return c if 0 < m < len(A0) and c >= GRAM_FROM else 0.0
 
 
 def make_model_params(

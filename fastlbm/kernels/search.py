@@ -1,6 +1,7 @@
 """The search for a best block in the unit ball: owns starts and local moves, leaves climbing to `ascend`.
 
-The objective has many local maxima, and good blocks are nearly periodic. So the starts are good cycles of a
+The UCBs of the paper's Section 4, sec:algo, and the reward of equation (5), eq:best_block, have many local
+maxima, and good blocks are nearly periodic. So the starts are good cycles of a
 few periods, themselves found by ascent, at each phase, and random cycles, all tiled; the greedy sequence;
 random blocks; and blocks of the caller, such as the previous plan.
 Then the best block found is changed: an action turned into a rest or back, a stretch drawn anew, taken from
@@ -20,11 +21,10 @@ from .ascent import LANES, ascend, wrapped_rewards
 from .blocks import features, make_work
 from .memory import Memory
 from .optimism import OM_BLOCK, Belief
+from .ties import ASCENT_SHARE, exceeds_inline, margin_inline, reaches_inline
 
 #: Local changes that climb side by side.
 MOVES_AT_ONCE = 8
-#: Values that differ by less than this share count as equal: the better cycle decides.
-TIE = 1e-9
 #: Starts that are drawn even where tiled cycles are enough.
 DRAWN = 8
 #: Most orders of the actions of a cycle of the period m + 1 that are tried.
@@ -63,47 +63,19 @@ def search(
     `warm` (d, n*k) holds k blocks side by side to start from. Also returns its value, the number of block
     values and gradients that were computed, and whether the last ascent converged.
     """
-    d = memory.d
-    given = warm.shape[1] // n
-    cycles = 0 if wrap or belief.kind == OM_BLOCK else min(effort.cycles, 1 + (n - 2) // (memory.m + 1))
-    tiled = 0
-    for k in range(cycles):
-        tiled += min(_copies(memory.m, k), effort.starts)
-    lanes = given + tiled + max(effort.starts - tiled, min(effort.starts, DRAWN))
-    x = np.zeros((d, n * lanes))
-    rough = ROUGH * effort.tolerance
+    x, lanes, evaluations = _make_starts(memory, A0, belief, n, wrap, warm, effort, rng)
     lead = memory.m if wrap else 0
-    evaluations = 0
-    first = given
-    for k in range(cycles):
-        copies = min(_copies(memory.m, k), effort.starts)
-        evaluations += _cycle_starts(memory, A0, belief, x, first, copies, lanes, k, effort.ticks, rough, rng)
-        first += copies
-    for i in range(d):
-        for t in range(n):
-            for s in range(given):
-                x[i, t * lanes + s] = warm[i, t * given + s]
-    for s in range(first, lanes):
-        _draw_start(memory, A0, belief, x, s, lanes, s - first, rng)
     values = np.empty(lanes)
     evaluations += ascend(memory, A0, belief, x, lead, effort.ticks, effort.tolerance, -np.inf, values)
     winner = _largest_at(values)
     if not wrap and lanes > 1 and belief.kind != OM_BLOCK:
-        # Equal blocks: the one that is better when it is played again and again.
-        top = values[winner]
-        again = np.zeros(lanes)
-        rewards = wrapped_rewards(memory, A0, belief.theta, x, n)
-        for w in range(n * lanes):
-            again[w % lanes] += rewards[w]
-        for s in range(lanes):
-            tied = values[s] >= top - TIE * abs(top)
-            if tied and again[s] > again[winner] + TIE * abs(again[winner]):
-                winner = s
+        winner = _best_when_repeated(memory, A0, belief, x, n, values, winner)
     best = _lane(x, lanes, winner)
     value = values[winner]
 
-    changed = np.empty((d, n * MOVES_AT_ONCE))
+    changed = np.empty((memory.d, n * MOVES_AT_ONCE))
     outcome = np.empty(MOVES_AT_ONCE)
+    rough = ROUGH * effort.tolerance
     for _ in range((effort.moves + MOVES_AT_ONCE - 1) // MOVES_AT_ONCE):
         if evaluations >= effort.limit:
             break
@@ -120,14 +92,74 @@ def search(
     if effort.polish > 0:
         last = ascend(memory, A0, belief, best, lead, effort.polish, 0.01 * effort.tolerance, -np.inf, values)
     if not wrap and belief.kind != OM_BLOCK:
-        # The first m actions count by a a^T alone: of a and -a the one that earns more in a cycle.
-        rewards = wrapped_rewards(memory, A0, belief.theta, best, n)
-        for t in range(min(memory.m, n)):
-            if rewards[t] < 0.0:
-                for i in range(d):
-                    best[i, t] = -best[i, t]
+        _turn_first_actions(memory, A0, belief, best)
     converged = last < effort.polish or values[0] - value <= effort.tolerance * abs(value)
     return best, values[0], evaluations + last, converged
+
+
+@kernel
+def _make_starts(
+    memory: Memory,
+    A0: Matrix | None,
+    belief: Belief,
+    n: int,
+    wrap: bool,
+    warm: Rows,
+    effort: Effort,
+    rng: np.random.Generator,
+) -> tuple[Rows, int, int]:
+    """All starts (d, n*lanes): the caller's, tiled cycles, what is drawn; also lanes, and evaluations."""
+    d = memory.d
+    given = warm.shape[1] // n
+    cycles = 0 if wrap or belief.kind == OM_BLOCK else min(effort.cycles, 1 + (n - 2) // (memory.m + 1))
+    tiled = 0
+    for k in range(cycles):
+        tiled += min(_copies(memory.m, k), effort.starts)
+    lanes = given + tiled + max(effort.starts - tiled, min(effort.starts, DRAWN))
+    x = np.zeros((d, n * lanes))
+    rough = ROUGH * effort.tolerance
+    evaluations = 0
+    first = given
+    for k in range(cycles):
+        copies = min(_copies(memory.m, k), effort.starts)
+        evaluations += _cycle_starts(memory, A0, belief, x, first, copies, lanes, k, effort.ticks, rough, rng)
+        first += copies
+    for i in range(d):
+        for t in range(n):
+            for s in range(given):
+                x[i, t * lanes + s] = warm[i, t * given + s]
+    for s in range(first, lanes):
+        _draw_start(memory, A0, belief, x, s, lanes, s - first, rng)
+    return x, lanes, evaluations
+
+
+@kernel
+def _best_when_repeated(
+    memory: Memory, A0: Matrix | None, belief: Belief, x: Rows, n: int, values: Vector, winner: int
+) -> int:
+    """Of the blocks in x that are as good as the winner, the one that is better when played as a cycle."""
+    lanes = values.shape[0]
+    top = values[winner]
+    again = np.zeros(lanes)
+    rewards = wrapped_rewards(memory, A0, belief.theta, x, n)
+    for w in range(n * lanes):
+        again[w % lanes] += rewards[w]
+    for s in range(lanes):
+        tied = reaches_inline(values[s], top, margin_inline(top, ASCENT_SHARE))
+        if tied and exceeds_inline(again[s], again[winner], margin_inline(again[winner], ASCENT_SHARE)):
+            winner = s
+    return winner
+
+
+@kernel
+def _turn_first_actions(memory: Memory, A0: Matrix | None, belief: Belief, best: Rows) -> None:
+    """The first m actions count by a a^T alone: of a and -a the one that earns more in a cycle."""
+    d, n = best.shape
+    rewards = wrapped_rewards(memory, A0, belief.theta, best, n)
+    for t in range(min(memory.m, n)):
+        if rewards[t] < 0.0:
+            for i in range(d):
+                best[i, t] = -best[i, t]
 
 
 @inline

@@ -1,5 +1,6 @@
-"""Action sets: owns which actions are allowed at which step, touches no rewards; the paper's set A of
-Section 2 and, for `Contextual`, its sets A_t of Remark 1.
+"""Action sets: owns which actions are allowed at which step, touches no rewards.
+
+The paper's set A of Section 2, sec:model, and, for `Contextual`, its sets A_t of Remark 1, rmk:context.
 
 Rows of an array of actions are consecutive steps; `start` is the step of the first row, which matters
 to a contextual set alone. `seed` is an int, a SeedSequence, a Generator or None.

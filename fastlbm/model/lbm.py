@@ -1,5 +1,5 @@
-"""The model: owns the parameters of a linear bandit with memory and its expected rewards; Section 2 of
-the paper, equations (1) and (2).
+"""The model: owns the parameters of a linear bandit with memory and its expected rewards;
+Section 2, sec:model, of the paper: equation (1), eq:reward, and equation (2), eq:A-def.
 
 It holds no state: what was played before comes as an argument, noise comes from a seed.
 """
@@ -18,6 +18,7 @@ from .._base.validation import Array, Seed
 from .._base.values import Value, writable
 from ..kernels import rewards as kernels
 from .actions import ActionSet, Ball
+from .memory_matrix import check_memory_matrix, matrix_power
 
 NOISES = ("gaussian", "uniform", "rademacher")
 
@@ -61,7 +62,7 @@ class LBM(Value):
             raise ValueError("theta must have at least one dimension, got shape (0,)")
         m = validation.memory("m", m, allow_inf=True)
         gamma = validation.real("gamma", gamma)
-        matrix, power_bound = validation.memory_matrix(A0, d, m, gamma)
+        matrix, power_bound = check_memory_matrix(A0, d, m, gamma)
         if actions is None:
             actions = Ball(d)
         elif not isinstance(actions, ActionSet):
@@ -99,7 +100,7 @@ class LBM(Value):
     def reward_bound(self) -> float:
         """R: no expected reward is larger in size; infinity if m is and gamma > 0.
 
-        The paper's (m+1)^(gamma+) for A0 = I, here for any A0 and times ||theta||.
+        The paper's (m+1)^(gamma+) for A0 = I (equation (8), eq:bound_R), here for any A0 and times ||theta||.
 
         >>> LBM([0.6, 0.8], m=2, gamma=2.0).reward_bound
         9.0
@@ -149,9 +150,7 @@ class LBM(Value):
         past = self._window(history)
         with np.errstate(all="ignore"):
             X = self._finite("history", self.A0 + past.T @ past)
-            spectrum, Q = np.linalg.eigh(X)
-            powers = np.maximum(spectrum, 0.0) ** self.gamma  # rounding may leave -1e-17 of a singular X
-            return self._finite("history", (Q * powers) @ Q.T)
+            return self._finite("history", matrix_power(X, self.gamma))
 
     def draw_noise(self, n: int, seed: Seed = None) -> Array:
         """Noise eta (n,) of standard deviation sigma.

@@ -1,4 +1,7 @@
-"""Block objectives: owns the public face of the kernels, `block_ucb`; Section 4 of the paper, the UCBs."""
+"""Block objectives: owns the public face of the kernels, `block_ucb`.
+
+The UCBs of the paper's Section 4, sec:algo; OM-Block's is that of equation (9), eq:oful_block.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from .._base.values import writable
 from ..kernels.blocks import compute_value, make_work
 from ..kernels.memory import make_memory
 from ..kernels.optimism import O3M, OM, OM_BLOCK, Belief
+from ..model.memory_matrix import check_memory_matrix
 
 OPTIMISM = {"O3M": O3M, "OM": OM, "OM-Block": OM_BLOCK}
 
@@ -54,7 +58,7 @@ def block_ucb(
     if n <= m or d == 0:
         raise ValueError(f"actions must have shape (m+L, d) with m={m}, L >= 1 and d >= 1, got {block.shape}")
     belief = make_belief(theta, V_inv, beta, optimism, d, n)
-    matrix, _ = validation.memory_matrix(A0, d, m, gamma, differentiable=True)
+    matrix, _ = check_memory_matrix(A0, d, m, gamma, differentiable=True)
     memory, form = make_memory(matrix, m, gamma)
     columns = np.ascontiguousarray(block.T)
     value, grad = np.empty(1), np.empty((d, n))
@@ -75,7 +79,7 @@ def make_belief(
     beta = validation.real("beta", beta, low=0.0)
     size = d * n if kind == OM_BLOCK else d
     vector = writable(validation.array("theta", theta, (size,)))
-    return Belief(vector, _inverse(V_inv, size, beta), beta, kind)
+    return Belief(theta=vector, V_inv=_inverse(V_inv, size, beta), beta=beta, kind=kind)
 
 
 def _inverse(V_inv: ArrayLike | None, size: int, beta: float) -> Array:

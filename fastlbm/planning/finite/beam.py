@@ -1,6 +1,4 @@
-"""Search without tables: owns the values of blocks and cycles, their coordinate search and the beam search,
-and may touch the model of `_finite_tables`.
-"""
+"""Search without tables: owns the values of blocks and cycles, their coordinate search and a beam search."""
 
 from __future__ import annotations
 
@@ -12,10 +10,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from ..._base.validation import Array
 from ...kernels.blocks import compute_features
 from ...kernels.optimism import O3M, OM_BLOCK, Belief, additive, joint
-from .states import LANES, TIE, Index, Model, ucb
-
-#: A block, its value, a bound of every block's value, and whether no block is better.
-Found = tuple[Index, float, float, bool]
+from ...kernels.ties import SUM_SHARE, exceeds, margin
+from ..plans import Index, Plan
+from .states import LANES, Model, ucb
 
 #: Actions of the blocks that are valued side by side.
 _COLUMNS = 2**14
@@ -40,7 +37,7 @@ class Objective:
         are valued.
         """
         model, (steps, lanes) = self.model, indices.shape
-        actions = model.arms[positions[:, None], indices] if model.varying else model.arms[indices]
+        actions = model.actions(positions[:, None], indices)
         block = np.ascontiguousarray(actions.transpose(2, 0, 1)).reshape(model.d, steps * lanes)
         work = model.work(steps * lanes, lanes)
         values = np.empty(lanes)
@@ -107,14 +104,27 @@ class Objective:
                 values = self.values(positions, candidates)
                 best = int(values.argmax())
                 now = float(values[indices[j]])
-                if values[best] > now + TIE * max(abs(now), float(np.abs(values).max())):
+                size = max(abs(now), float(np.abs(values).max()))
+                if exceeds(values[best], now, margin(size, SUM_SHARE)):
                     indices[j], changed = best, True
             if not changed:
                 break
         return indices
 
+    def plan(self, indices: Index, value: float, upper: float, exact: bool) -> Plan:
+        """A block (m+L,) as the plan that was looked for; `upper` is a bound but for rounding."""
+        return Plan(
+            actions=self.model.actions(self.everything, indices),
+            value=value,
+            evaluations=self.evaluations,
+            converged=True,
+            exact=exact,
+            upper=max(value, upper),
+            indices=indices,
+        )
 
-def plan_by_search(model: Model, objective: Objective, L: int, rng: np.random.Generator) -> Found:
+
+def plan_by_search(model: Model, objective: Objective, L: int, rng: np.random.Generator) -> Plan:
     """A beam search, then a coordinate search; both again from the neighbourhood of what they found."""
     m, K = model.m, model.K
     constant = np.repeat(np.arange(min(K, LANES))[:, None], m, axis=1)
@@ -131,8 +141,7 @@ def plan_by_search(model: Model, objective: Objective, L: int, rng: np.random.Ge
         if m > 0 and not model.varying:
             # In a good block every window is a good beginning.
             starts = np.concatenate((sliding_window_view(best, m), near))
-    upper = _largest_value(model, objective.belief, L)
-    return best, value, max(value, upper), False
+    return objective.plan(best, value, _largest_value(model, objective.belief, L), exact=False)
 
 
 def beam(model: Model, belief: Belief, L: int, starts: Index) -> Index:
@@ -171,10 +180,10 @@ def _largest_value(model: Model, belief: Belief, L: int) -> float:
     root = beta * math.sqrt(largest_eigenvalue(V_inv)) if beta > 0.0 else 0.0
     sizes = np.full(L, size * model.power_bound)
     if kind != OM_BLOCK:
-        return float(sizes.sum()) * (float(np.linalg.norm(theta)) + root) * (1.0 + TIE)
+        return float(sizes.sum()) * (float(np.linalg.norm(theta)) + root) * (1.0 + SUM_SHARE)
     sizes = np.concatenate((np.full(model.m, size), sizes))
     lengths = np.linalg.norm(theta.reshape(-1, model.d), axis=1)
-    return float(sizes @ lengths + root * np.linalg.norm(sizes)) * (1.0 + TIE)
+    return float(sizes @ lengths + root * np.linalg.norm(sizes)) * (1.0 + SUM_SHARE)
 
 
 def largest_eigenvalue(matrix: Array) -> float:

@@ -1,6 +1,4 @@
-"""Cycles: owns the maximum mean cycle and the cycles of a fixed period, and may touch the tables of
-`_finite_tables` and the searches of `_finite_search`.
-"""
+"""Cycles: owns the maximum mean cycle and the cycles of a fixed period."""
 
 from __future__ import annotations
 
@@ -12,8 +10,10 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from ..._base.validation import Array
 from ...kernels.dynamic_programs import bellman, howard
+from ...kernels.ties import SUM_SHARE, margin, reaches
+from ..plans import Index
 from .beam import Objective, beam
-from .states import TIE, Index, States, Walks, digits, places
+from .states import States, Walks, digits, places
 
 #: Random cycles that a search begins with.
 _RANDOM = 8
@@ -38,7 +38,7 @@ def maximum_mean_cycle(states: States, values: Array) -> MeanCycle:
     K, rank = states.K, states.rank
     policy = values.argmax(axis=1).astype(np.int32)[rank]
     bias = np.zeros(states.S)
-    rounding = TIE * float(np.abs(values).max())
+    rounding = margin(float(np.abs(values).max()), SUM_SHARE)
     root, gap = howard(values, rank, policy, bias, rounding, _ITERATIONS)
     arms: list[int] = []
     rewards: list[float] = []
@@ -48,7 +48,8 @@ def maximum_mean_cycle(states: States, values: Array) -> MeanCycle:
         rewards.append(float(values[rank[state], arms[-1]]))
         state = (state * K + arms[-1]) % states.S
     mean = math.fsum(rewards) / len(arms)
-    return MeanCycle(np.array(arms, dtype=np.intp), mean, bias, float(gap), gap <= 10.0 * rounding)
+    indices = np.array(arms, dtype=np.intp)
+    return MeanCycle(indices=indices, mean=mean, bias=bias, gap=float(gap), exact=gap <= 10.0 * rounding)
 
 
 def closed_walk(
@@ -70,7 +71,7 @@ def closed_walk(
     top = maximum_mean_cycle(states, values)
     if period % len(top.indices) == 0:
         return np.tile(top.indices, period // len(top.indices)), top.exact
-    tolerance = period * (TIE * float(np.abs(values).max()) + max(top.gap, 0.0))
+    rounding = period * (margin(float(np.abs(values).max()), SUM_SHARE) + max(top.gap, 0.0))
     # Walks through a start that is done need no second look: it gets a row of its own, which leads nowhere.
     centred = np.vstack((values - top.mean, np.full((1, K), -math.inf)))
     rank = states.rank.copy()
@@ -85,11 +86,11 @@ def closed_walk(
         bound = V - top.bias
         walks.operations += period * S * K
         for start in np.argsort(-bound, kind="stable")[:batch]:
-            if best >= bound[start] - tolerance:
+            if reaches(best, bound[start], rounding):
                 return indices, top.exact
             if walks.operations > most:
                 return indices, False
-            ends, totals = walks.reach(centred, rank, int(start), top.bias, tolerance - best)
+            ends, totals = walks.reach(centred, rank, int(start), top.bias, rounding - best)
             total = float(totals[ends == start].max(initial=-math.inf))
             rank[start] = len(values)
             if total > best:

@@ -1,6 +1,4 @@
-"""Plans from tables: owns the dynamic programs of additive and joint UCBs, and may touch the tables of
-`_finite_tables` and the values of `_finite_search`.
-"""
+"""Plans from tables: owns the dynamic programs of additive and joint UCBs, and of a horizon."""
 
 from __future__ import annotations
 
@@ -10,34 +8,38 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from ..._base.validation import Array
+from ...kernels.dynamic_programs import bellman
 from ...kernels.optimism import OM, OM_BLOCK, Belief
-from .beam import SMALL, Found, Objective, largest_eigenvalue
-from .states import TIE, Index, Model, States, ucb
+from ...kernels.ties import SUM_SHARE, exceeds, margin, reaches
+from ..plans import Index, Plan
+from .beam import SMALL, Objective, largest_eigenvalue
+from .states import Model, Table, Tables, digits, ucb
 
 #: Directions that the search for an OM plan begins with: along the longest axes, and of random blocks.
 _AXES, _RANDOM = 8, 8
 #: Products that a sweep over a block may take where dynamic programs do most of the work, some milliseconds.
 _SWEEP_COST = 5e6
+#: Step values of contextual sets that are kept at a time (32 MB).
+_CHUNK = 2**22
 
 
-def plan_additive(model: Model, objective: Objective, L: int) -> Found:
+def plan_additive(tables: Tables, objective: Objective, L: int) -> Plan:
     """One dynamic program."""
-    m, (theta, V_inv, beta, _) = model.m, objective.belief
-    states = States(model.K, m, distinct=not model.varying)
+    model, states, (theta, V_inv, beta, _) = tables.model, tables.states, objective.belief
+    m = model.m
     steps = range(m, m + L) if model.varying else range(m, m + 1)
-    values = np.array([model.values(states, t, theta, V_inv, beta) for t in steps])
+    values = np.array([tables.values(t, theta, V_inv, beta) for t in steps])
     indices, upper, V = states.best_walk(values, L)
     if m > 0 and not model.varying:
         closed = states.best_closed(values[0], L, V, upper)
         indices = indices if closed is None else closed
-    value = objective.total(indices)
-    return indices, value, max(value, upper), True
+    return objective.plan(indices, objective.total(indices), upper, exact=True)
 
 
-def plan_joint(model: Model, objective: Objective, L: int, rng: np.random.Generator) -> Found:
+def plan_joint(tables: Tables, objective: Objective, L: int, rng: np.random.Generator) -> Plan:
     """OM and OM-Block: the best block for theta', the best theta' for the block, and so on."""
     belief = objective.belief
-    linear = _Linear(model, belief, L)
+    linear = _Linear(tables, belief, L)
     indices, upper = linear.additive_plan()
     cheap = objective.sweep_cost() <= _SWEEP_COST
 
@@ -46,11 +48,11 @@ def plan_joint(model: Model, objective: Objective, L: int, rng: np.random.Genera
         while True:
             after = linear.plan(direction)
             higher, turned = objective.gradient(after)
-            enough = value + TIE * abs(value)
-            if polish and not higher > enough:
+            rounding = margin(value, SUM_SHARE)
+            if polish and not exceeds(higher, value, rounding):
                 after = objective.improve(indices)
                 higher, turned = objective.gradient(after)
-            if not higher > enough:
+            if not exceeds(higher, value, rounding):
                 return indices, value, direction
             indices, value, direction = after, higher, turned
 
@@ -59,7 +61,7 @@ def plan_joint(model: Model, objective: Objective, L: int, rng: np.random.Genera
     best, value, direction = climb(indices, polish)
     seen = {indices.tobytes(), best.tobytes()}
     for start in _directions(objective, rng):
-        if value >= upper - TIE * abs(upper):
+        if reaches(value, upper, margin(upper, SUM_SHARE)):
             break
         indices = linear.plan(start)
         if indices.tobytes() not in seen:
@@ -73,13 +75,13 @@ def plan_joint(model: Model, objective: Objective, L: int, rng: np.random.Genera
     closed = linear.closed_plan(direction)
     if closed is not None:
         higher, _ = objective.gradient(closed)
-        if higher >= value - TIE * abs(value):
+        if reaches(higher, value, margin(value, SUM_SHARE)):
             best, value = closed, higher
     size = objective.size(best)
     if belief.kind == OM_BLOCK and size > 0.0:
         upper = min(upper, linear.quadratic_bound(size))
-    exact = value >= upper - TIE * abs(upper)
-    return best, value, max(value, upper), exact
+    exact = reaches(value, upper, margin(upper, SUM_SHARE))
+    return objective.plan(best, value, upper, exact)
 
 
 def _directions(objective: Objective, rng: np.random.Generator) -> Iterator[Array]:
@@ -115,12 +117,15 @@ class _Linear:
     first m belong to the actions themselves.
     """
 
-    def __init__(self, model: Model, belief: Belief, L: int) -> None:
+    def __init__(self, tables: Tables, belief: Belief, L: int) -> None:
+        model = tables.model
         m = model.m
-        self.belief, self.L = belief, L
-        self.states = States(model.K, m, distinct=not model.varying)
-        steps = range(m, m + L) if model.varying else range(m, m + 1)
-        self.B = np.array([model.features(self.states, t) for t in steps])
+        self.belief, self.L, self.states = belief, L, tables.states
+        self.B = (
+            np.array([tables.features(t) for t in range(m, m + L)])
+            if model.varying
+            else tables.features(m)[None]
+        )
         self.first = [np.ascontiguousarray(model.at(t).T) for t in range(m if belief.kind == OM_BLOCK else 0)]
         self.shape = -1, len(self.states.windows), model.K
         self.closes = not model.varying and belief.kind == OM and m > 0
@@ -179,3 +184,63 @@ class _Linear:
             for part, arms in zip(parts, self.first, strict=False)
         )
         return self.states.best_walk(values.reshape(self.shape), self.L, first)[1] + scale * size
+
+
+def late_steps(tables: Tables, theta: Array, T: int, V: Array, policy: Table) -> float:
+    """Steps m..T-1 of a horizon, backwards; V (S,) holds 0, then what each state collects, less a shift.
+
+    Returns the shift. policy (T-m, S), or (0, S) to do without, gets the best arms.
+    """
+    model, m = tables.model, tables.model.m
+    shift = 0.0
+    for begin, values in _backward_values(tables, theta, T):
+        steps = len(values) if model.varying else T - m
+        part = policy[begin - m : begin - m + steps] if len(policy) else policy
+        shift += float(bellman(values, tables.states.rank, steps, V, part))
+    return shift
+
+
+def _backward_values(tables: Tables, theta: Array, T: int) -> Iterator[tuple[int, Array]]:
+    """Step values of the steps m..T-1, the last ones first, as (first step, values (steps, W, K))."""
+    model, m = tables.model, tables.model.m
+    if not model.varying:
+        yield m, tables.rewards(m, theta)[None]
+        return
+    chunk = max(1, _CHUNK // (tables.states.S * model.K))
+    for end in range(T, m, -chunk):
+        begin = max(m, end - chunk)
+        yield begin, np.array([tables.rewards(t, theta) for t in range(begin, end)])
+
+
+def early_steps(model: Model, theta: Array, V: Array, steps: int) -> tuple[Array, list[Index]]:
+    """The first steps <= m of a horizon, with zero actions before them: step t has K^t states.
+
+    V (K^steps,) is what each state collects afterwards. Returns that of the one first state, (1,), and the
+    best arms of the states of every step.
+    """
+    m, K = model.m, model.K
+    policy: list[Index] = []
+    for t in range(steps - 1, -1, -1):
+        windows = np.zeros((K**t, m), dtype=np.int32)
+        windows[:, m - t :] = digits(np.arange(K**t), K, t)
+        sets = np.zeros((m, K, model.d))
+        for i in range(t):
+            sets[m - t + i] = model.at(i)
+        rewards = model.rewards(sets, windows, theta, model.at(t))
+        rewards += V.reshape(-1, K)
+        policy.append(rewards.argmax(axis=1))
+        V = rewards.max(axis=1)
+    return V, policy[::-1]
+
+
+def follow(early: list[Index], late: Table, K: int) -> Index:
+    """The arms (T,) that the policies of the early and late steps choose."""
+    steps, S = len(early), late.shape[1]
+    indices = np.empty(steps + len(late), dtype=np.intp)
+    state = 0
+    for t in range(len(indices)):
+        indices[t] = early[t][state] if t < steps else late[t - steps, state]
+        state = state * K + int(indices[t])
+        if t >= steps:
+            state %= S
+    return indices

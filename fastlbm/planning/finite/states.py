@@ -1,5 +1,4 @@
-"""States and step values: owns the tables of the last m arms and the memory's workspaces, and may touch no
-other module of finite sets.
+"""States and step values: owns the tables of the last m arms and the memory's workspaces.
 
 A state is a code of m digits in base K, the oldest arm leading; a table of step values has one row for each
 window whose memory matrix differs, and one column for each arm.
@@ -7,30 +6,31 @@ window whose memory matrix differs, and one column for each arm.
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._base import validation
 from ..._base.validation import Array
-from ..._base.values import writable
 from ...kernels.blocks import Work, compute_features, make_work
 from ...kernels.dynamic_programs import bellman, fill_states, reach
 from ...kernels.memory import make_memory
 from ...kernels.optimism import O3M, OM_BLOCK, Belief, additive
+from ...kernels.ties import SUM_SHARE, margin, reaches
+from ...model.memory_matrix import check_memory_matrix
+from ..plans import Index
 
-Index = NDArray[np.intp]
 Table = NDArray[np.int32]
 
-#: Values that differ by less, relative to their size, are equal.
-TIE = 1e-12
 #: Steps of dynamic programs spent on a tie.
 _TIE_OPERATIONS = 2e7
 #: Windows to solve where every step has its own arms.
 WINDOWS = 2e7
 #: Windows that are solved side by side.
 LANES = 1024
+#: Workspaces of different shapes that are kept.
+_WORKS = 16
 
 
 def digits(codes: Index, K: int, m: int) -> Index:
@@ -97,8 +97,8 @@ class States:
         The start states that attain `top` come in the order of the most that any m steps to them earn; once
         that is reached no other start can do better. Ties beyond _TIE_OPERATIONS are not looked at.
         """
-        tolerance = TIE * max(abs(top), float(np.abs(values).max()))
-        starts = np.flatnonzero(top - tolerance <= V)
+        rounding = margin(max(abs(top), float(np.abs(values).max())), SUM_SHARE)
+        starts = np.flatnonzero(reaches(V, top, rounding))
         bound = np.full(self.S, math.inf)
         if len(starts) > 1:
             bound[:] = 0.0
@@ -110,10 +110,10 @@ class States:
         walks = Walks(self, L)
         best, indices = -math.inf, None
         for start in starts:
-            if walks.operations > _TIE_OPERATIONS or best >= bound[start] - tolerance:
+            if walks.operations > _TIE_OPERATIONS or reaches(best, bound[start], rounding):
                 break
             ends, totals = walks.reach(centred, self.rank, int(start), flat, math.inf)
-            ends = ends[-tolerance <= totals]
+            ends = ends[reaches(totals, 0.0, rounding)]
             closing = self.collect(values, ends, self.digits(int(start)))
             if len(ends) > 0 and closing.max() > best:
                 best = float(closing.max())
@@ -151,16 +151,27 @@ class Walks:
 
 
 class Model:
-    """Arms under a memory: computes features of windows that are given by indices; owns the workspaces."""
+    """Arms (K, d), or one set of arms a step (n, K, d), under a memory.
+
+    Computes features of windows that are given by indices; owns the workspaces.
+    """
 
     def __init__(self, arms: Array, m: int, gamma: float, A0: Array | None) -> None:
         self.arms = np.asarray(arms, dtype=np.float64)
         self.K, self.d = self.arms.shape[-2:]
         self.m = m
         self.varying = self.arms.ndim == 3
-        matrix, self.power_bound = validation.memory_matrix(A0, self.d, m, gamma)
-        self.memory, self.form = make_memory(writable(matrix), m, gamma)
+        matrix, self.power_bound = check_memory_matrix(A0, self.d, m, gamma)
+        self.memory, self.form = make_memory(matrix, m, gamma)
         self._works: dict[tuple[int, int], Work] = {}
+
+    def from_step(self, start: int, n: int) -> Model:
+        """The model of n steps from `start` on, with the same workspaces; the last set goes on behind it."""
+        if not self.varying:
+            return self
+        model = copy.copy(self)
+        model.arms = self.arms[np.minimum(start + np.arange(n), len(self.arms) - 1)]
+        return model
 
     def at(self, t: int) -> Array:
         """The arms (K, d) of step t."""
@@ -172,10 +183,16 @@ class Model:
             return self.arms[t - self.m : t]
         return np.broadcast_to(self.arms, (self.m, self.K, self.d))
 
+    def actions(self, positions: Index, indices: Index) -> Array:
+        """The actions of arms that are given by their steps and indices."""
+        return self.arms[positions, indices] if self.varying else self.arms[indices]
+
     def work(self, columns: int, lanes: int) -> Work:
         """A workspace for `lanes` blocks in `columns` columns."""
         key = columns, lanes
         if key not in self._works:
+            if len(self._works) >= _WORKS:
+                self._works.clear()
             self._works[key] = make_work(self.memory, self.form, columns, lanes)
         return self._works[key]
 
@@ -201,21 +218,11 @@ class Model:
             out[:, begin : begin + n] = work.B[:, first : first + n]
         return out
 
-    def features(self, states: States, t: int) -> Array:
-        """The features (d, W K) of every window and arm of step t."""
-        return self.apply(self.sets(t), states.windows, self.at(t))
-
     def rewards(self, sets: Array, windows: Table, theta: Array, arms: Array) -> Array:
         """<X^gamma a, theta> (count, K) of every window with every arm: X^gamma theta serves all arms."""
         # Not by BLAS: its threads wait for each other when the machine is busy.
         products: Array = np.einsum("iw,ki->wk", self.apply(sets, windows, theta[None]), arms, order="C")
         return products
-
-    def values(self, states: States, t: int, theta: Array, V_inv: Array, beta: float) -> Array:
-        """The UCB (W, K) of every window and arm of step t: <b, theta> + beta ||b||."""
-        if beta == 0.0:
-            return self.rewards(self.sets(t), states.windows, theta, self.at(t))
-        return ucb(self.features(states, t), theta, V_inv, beta).reshape(-1, self.K)
 
     def fits(self, L: int, belief: Belief, budget: int, required: bool) -> bool:
         """Whether the tables for L steps fit; if they must, raise `ValueError` where they do not."""
@@ -241,6 +248,34 @@ class Model:
             f"actions must have few enough arms for exact tables in budget={budget} bytes, "
             f"got K={self.K} arms with m={self.m}: {S} states take {need} bytes"
         )
+
+
+class Tables:
+    """The step values of every window and arm; keeps the features where all steps are alike."""
+
+    def __init__(self, model: Model, states: States, budget: int) -> None:
+        self.model, self.states = model, states
+        self._most = 0 if model.varying else budget // 2
+        self._features: Array | None = None
+
+    def features(self, t: int) -> Array:
+        """The features (d, W K) of every window and arm of step t; kept if they take half of the budget."""
+        if self._features is not None:
+            return self._features
+        B = self.model.apply(self.model.sets(t), self.states.windows, self.model.at(t))
+        if B.nbytes <= self._most:
+            self._features = B
+        return B
+
+    def values(self, t: int, theta: Array, V_inv: Array, beta: float) -> Array:
+        """The UCB (W, K) of every window and arm of step t: <b, theta> + beta ||b||."""
+        if beta == 0.0:
+            return self.rewards(t, theta)
+        return ucb(self.features(t), theta, V_inv, beta).reshape(-1, self.model.K)
+
+    def rewards(self, t: int, theta: Array) -> Array:
+        """The reward (W, K) of every window and arm of step t."""
+        return self.model.rewards(self.model.sets(t), self.states.windows, theta, self.model.at(t))
 
 
 def ucb(B: Array, theta: Array, V_inv: Array, beta: float) -> Array:

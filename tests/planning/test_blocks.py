@@ -1,4 +1,4 @@
-"""Plans, cycles and bounds on OPT, against references, closed forms and the paper's instances."""
+"""Blocks, against references, closed forms and the paper's instances."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import fastlbm as lbm
 from tests import naive
@@ -129,125 +127,6 @@ def test_contextual_plans_use_the_set_of_each_step() -> None:
         lbm.plan_block(d=2, m=1, L=5, gamma=-2.0, theta=[0.6, 0.8], actions=lbm.Contextual(arms))
 
 
-# --- cycles ------------------------------------------------------------------------------------------
-
-
-def steady(env: lbm.LBM, cycle: np.ndarray) -> float:
-    """Average reward of a cycle after many turns."""
-    turns = np.tile(cycle, (12, 1))
-    return float(env.expected_rewards(turns)[-len(cycle) :].mean())
-
-
-@given(period=st.integers(1, 6), m=st.integers(0, 3), seed=st.integers(0, 5))
-@settings(max_examples=15, deadline=None)
-def test_the_average_of_a_cycle_is_what_playing_it_pays(period: int, m: int, seed: int) -> None:
-    env = lbm.LBM.random(d=3, m=m, gamma=-2.0, seed=seed)
-    cycle = lbm.best_cycle(env, period=period)
-    assert cycle.actions.shape == (period, 3)
-    assert cycle.average == pytest.approx(steady(env, cycle.actions), rel=1e-9)
-
-
-def test_best_period() -> None:
-    env = lbm.LBM(THETA, m=2, gamma=-3.0)
-    best = lbm.best_cycle(env, max_period=13)
-    assert best.average >= 0.6498
-    assert len(best.actions) == 13
-    assert lbm.best_cycle(env, max_period=4).average == pytest.approx(0.63270, abs=1e-4)
-
-
-# --- OPT ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("m", [1, 2, 3])
-@pytest.mark.parametrize("gamma", [-3.0, -0.5, 0.0])
-def test_proposition_3(m: int, gamma: float) -> None:
-    d, L, T = m + 1, 2 * (m + 1), 60
-    arms = np.vstack([np.zeros(d), np.eye(d)])
-    env = lbm.LBM(np.ones(d) / math.sqrt(d), m=m, gamma=gamma, actions=lbm.Finite(arms))
-    bounds = lbm.opt_bounds(env, T=T)
-    assert bounds.exact
-    assert bounds.lower == bounds.upper == pytest.approx(T / math.sqrt(d), rel=1e-12)
-    block = lbm.best_block(env, L=L)
-    assert block.exact
-    assert block.value == pytest.approx(L / math.sqrt(d), rel=1e-12)
-    # The paper's block: m zeros, then e_1 .. e_L, played again and again.
-    papers = np.vstack([np.zeros((m, d)), np.eye(d)[np.arange(L) % d]])
-    proxy = env.expected_rewards(papers[m:], history=papers[:m]).sum()
-    assert proxy == pytest.approx(block.value, rel=1e-12)
-    assert steady(env, papers) * math.sqrt(d) == pytest.approx(L / (m + L), rel=1e-12)
-    # Of the blocks with the same proxy value the planner takes one that wastes nothing.
-    assert steady(env, block.actions) >= steady(env, papers) - 1e-12
-    if (m + L) % d == 0 or gamma == 0.0:
-        assert steady(env, block.actions) == pytest.approx(1 / math.sqrt(d), rel=1e-12)
-
-
-def greedy(env: lbm.LBM, T: int) -> np.ndarray:
-    played = np.zeros((0, env.d))
-    for _ in range(T):
-        direction = env.memory_matrix(played) @ env.theta
-        played = np.vstack([played, direction / np.linalg.norm(direction)])
-    return env.expected_rewards(played)
-
-
-def test_proposition_1_rotting() -> None:
-    d, gamma, T = 3, -2.0, 30
-    env = lbm.LBM(np.eye(d)[0], m=d - 1, gamma=gamma)
-    rewards = greedy(env, T)
-    np.testing.assert_allclose(rewards[d - 1 :], d**gamma, rtol=1e-9)
-    cycle = np.eye(d)
-    assert steady(env, cycle) == pytest.approx(1 / d, rel=1e-9)
-    bounds = lbm.opt_bounds(env, T=T)
-    assert bounds.lower >= T / d - 1e-9 > rewards.sum()
-
-
-def test_proposition_1_rising() -> None:
-    m, epsilon, T = 2, 0.3, 30
-    theta = np.array([epsilon, 1.0]) / math.hypot(epsilon, 1.0)
-    env = lbm.LBM(theta, m=m, gamma=1.0, A0=np.diag([1.0, 0.0]))
-    rewards = greedy(env, T)
-    np.testing.assert_allclose(rewards[m:], (m + 1) * theta[0], rtol=1e-9)
-    always = env.expected_rewards(np.tile([0.0, 1.0], (T, 1)))
-    np.testing.assert_allclose(always[m:], m * theta[1], rtol=1e-9)
-    assert lbm.opt_bounds(env, T=T).lower >= always.sum() - 1e-9 > rewards.sum()
-
-
-@pytest.mark.parametrize("T", [1, 7, 50])
-def test_rising_isotropic_is_closed_form(T: int) -> None:
-    env = lbm.LBM(0.5 * THETA, m=3, gamma=2.0)
-    bounds = lbm.opt_bounds(env, T=T)
-    assert bounds.exact
-    assert bounds.lower == pytest.approx(greedy(env, T).sum(), rel=1e-12)
-
-
-def test_stationary_is_closed_form() -> None:
-    for env in (lbm.LBM(THETA, m=0, gamma=-3.0), lbm.LBM(THETA, m=4, gamma=0.0)):
-        bounds = lbm.opt_bounds(env, T=10)
-        assert bounds.exact
-        assert bounds.lower == pytest.approx(10.0, rel=1e-12)
-
-
-def test_the_sandwich_of_the_paper_s_instance() -> None:
-    env = lbm.LBM(THETA, m=2, gamma=-3.0)
-    coarse, fine = (lbm.opt_bounds(env, T=10_000, L=L) for L in (20, 60))
-    assert not coarse.exact
-    assert coarse.lower <= fine.upper <= coarse.upper
-    assert fine.gap <= 0.01 < coarse.gap <= 0.02
-    assert fine.cycle is not None
-    turns = np.tile(fine.cycle.actions, (10_000 // len(fine.cycle.actions) + 1, 1))
-    played = [env.expected_rewards(np.roll(turns, -s, axis=0)[:10_000]).sum() for s in range(13)]
-    assert fine.lower == pytest.approx(max(played), rel=1e-9)
-
-
-@pytest.mark.parametrize("T", [1, 2, 5, 23])
-def test_short_horizons_are_bounded_too(T: int) -> None:
-    env = lbm.LBM.random(d=2, m=2, gamma=-2.0, seed=3)
-    bounds = lbm.opt_bounds(env, T=T, L=4)
-    rng = np.random.default_rng(0)
-    tries = [env.expected_rewards(lbm.Ball(2).sample(T, seed=rng)).sum() for _ in range(200)]
-    assert max(tries) <= bounds.upper + 1e-9
-    assert bounds.lower <= bounds.upper
-
-
 # --- bad input ---------------------------------------------------------------------------------------
 
 GOOD = {"d": 2, "m": 1, "gamma": -1.0, "L": 2, "theta": [1.0, 0.0]}
@@ -284,17 +163,7 @@ def test_bad_plans(name: str, change: dict[str, object]) -> None:
         lbm.plan_block(**{**GOOD, **change})
 
 
-def test_bad_cycles_and_horizons() -> None:
-    env = lbm.LBM([1.0, 0.0], m=1, gamma=-1.0)
+def test_a_memory_without_end_has_no_block() -> None:
     endless = lbm.LBM([1.0, 0.0], m=math.inf, gamma=-1.0)
-    contextual = lbm.LBM([1.0, 0.0], m=1, gamma=-1.0, actions=lbm.Contextual(np.zeros((4, 2, 2))))
-    with pytest.raises(ValueError, match="T must"):
-        lbm.opt_bounds(env, T=0)
-    with pytest.raises(ValueError, match="period"):
-        lbm.best_cycle(env, period=0)
     with pytest.raises(ValueError, match="m must"):
         lbm.best_block(endless, L=3)
-    with pytest.raises(ValueError, match="Contextual"):
-        lbm.best_cycle(contextual, period=2)
-    with pytest.raises(ValueError, match="T=9"):
-        lbm.opt_bounds(contextual, T=9)

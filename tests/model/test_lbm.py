@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastlbm.model import LBM
 from fastlbm.model.actions import Ball, Contextual, Finite
+from fastlbm.model.lbm import LBM
 from tests import naive
 
 pytestmark = pytest.mark.nojit

@@ -1,0 +1,79 @@
+"""The memory matrix: owns the check of A0, the bound of the matrix's powers, and a power itself.
+
+A = (A0 + sum of the last m a a^T)^gamma, equation (2), eq:A-def, of the paper.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .._base.validation import Array, array, symmetric
+
+#: The bound of a power is at most e to this: kernels square features and differentiate powers.
+_LARGEST_EXPONENT = 300.0
+#: Beyond e to this a float overflows.
+_OVERFLOW = 700.0
+
+
+def check_memory_matrix(
+    A0: Any, d: int, m: int | float, gamma: float, *, differentiable: bool = False
+) -> tuple[Array, float]:
+    """A0 (None is the identity) as a symmetric matrix, and the `power_bound` of what it becomes.
+
+    Where gradients are needed (`differentiable`), a singular A0 must come with gamma = 0 or gamma >= 1: the
+    derivative of x^gamma is infinite at 0 between them.
+    """
+    if A0 is None:
+        matrix, low, high = np.eye(d), 1.0, 1.0
+    else:
+        matrix = symmetric("A0", array("A0", A0, (d, d)))
+        spectrum = np.linalg.eigvalsh(matrix)
+        low, high = float(spectrum[0]), float(spectrum[-1])
+        tiny = 4.0 * d * np.finfo(np.float64).eps * max(high, 0.0)
+        if low < -tiny or high < 0.0:
+            raise ValueError(f"A0 must be positive semidefinite, got the eigenvalue {low:.6g}")
+        low = low if low > tiny else 0.0
+    if gamma < 0.0 and low == 0.0:
+        raise ValueError(f"gamma must be >= 0 when A0 is singular (0 has no negative power), got {gamma:g}")
+    if differentiable and low == 0.0 and 0.0 < gamma < 1.0:
+        raise ValueError(f"gamma must be 0 or >= 1 for a gradient when A0 is singular, got {gamma:g}")
+    return matrix, power_bound(low, high, m, gamma)
+
+
+def power_bound(low: float, high: float, m: int | float, gamma: float) -> float:
+    """The largest operator norm of (A0 + sum of m a a^T)^gamma over the ball; A0 has eigenvalues low..high.
+
+    `(high + m)^gamma` for gamma >= 0 and `low^gamma` for gamma < 0; equation (8), eq:bound_R, of the paper
+    is that for A0 = I. A bound too large for the kernels raises a `ValueError`; m = inf has the bound inf.
+
+    >>> power_bound(1.0, 1.0, m=2, gamma=2.0), power_bound(0.5, 1.0, m=2, gamma=-1.0)
+    (9.0, 2.0)
+    """
+    if gamma == 0.0:
+        return 1.0
+    base = high + m if gamma > 0.0 else low
+    exponent = gamma * math.log(base) if base > 0.0 else -math.inf
+    if math.isfinite(base) and exponent > _LARGEST_EXPONENT:
+        raise ValueError(
+            f"gamma must keep the powers of the memory matrix below 1e130, got {gamma:g}: "
+            f"an eigenvalue of {base:.6g} to that power overflows"
+        )
+    if math.isfinite(base) and base > 0.0:
+        return float(base**gamma)
+    return math.inf if exponent > _OVERFLOW else math.exp(exponent)
+
+
+def matrix_power(X: Array, gamma: float) -> Array:
+    """X^gamma of a symmetric positive semidefinite X (d, d).
+
+    >>> matrix_power(np.diag([4.0, 9.0]), 0.5)
+    array([[2., 0.],
+           [0., 3.]])
+    """
+    spectrum, Q = np.linalg.eigh(X)
+    powers = np.maximum(spectrum, 0.0) ** gamma  # rounding may leave -1e-17 of a singular X
+    product: Array = (Q * powers) @ Q.T
+    return product

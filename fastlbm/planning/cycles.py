@@ -1,0 +1,88 @@
+"""Cycles: owns the search for the best cycle, and what a cycle collects when it is played."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._base import validation
+from .._base.validation import Array, Seed
+from .._base.values import writable
+from ..kernels import ties
+from ..kernels.optimism import O3M, Belief
+from ..model.actions import Contextual, Finite
+from ..model.lbm import LBM
+from ..model.memory_matrix import check_memory_matrix
+from .blocks import finite_memory, search_ball
+from .effort import CYCLE
+from .finite import FinitePlanner
+from .plans import Cycle
+
+
+def best_cycle(env: LBM, period: int | None = None, max_period: int | None = None, seed: Seed = 0) -> Cycle:
+    """The cycle with the largest average reward, windows wrapping around.
+
+    Of one `period`, or the best of all up to `max_period`, 6(m+1) by default. Playing it from any history
+    collects its average once m steps have passed. Exact on finite sets that are small enough.
+
+    >>> import fastlbm as lbm
+    >>> cycle = best_cycle(lbm.LBM([0.6, 0.8], m=1, gamma=-2.0), period=2)
+    >>> cycle.actions.shape, round(cycle.average, 4)
+    ((2, 2), 0.7275)
+    """
+    m = finite_memory(env)
+    if isinstance(env.actions, Contextual):
+        raise ValueError("env.actions must be the same at every step for a cycle, got a Contextual")
+    if period is not None:
+        periods = [validation.integer("period", period, low=1)]
+    else:
+        last = 6 * (m + 1) if max_period is None else validation.integer("max_period", max_period, low=1)
+        periods = list(range(1, last + 1))
+    if isinstance(env.actions, Finite):
+        planner = FinitePlanner(writable(env.actions.arms), m=m, gamma=env.gamma, A0=env.A0)
+        found = [planner.cycle(env.theta, p, seed) for p in periods]
+    else:
+        check_memory_matrix(env.A0, env.d, m, env.gamma, differentiable=True)
+        found = [_cycle_in_ball(env, m, p, seed) for p in periods]
+    # A longer cycle must be better, not better by rounding.
+    best = found[0]
+    for cycle in found[1:]:
+        if ties.exceeds(cycle.average, best.average, ties.margin(best.average, ties.ASCENT_SHARE)):
+            best = cycle
+    return best
+
+
+def _cycle_in_ball(env: LBM, m: int, period: int, seed: Seed) -> Cycle:
+    plan = search_ball(
+        writable(env.A0),
+        m,
+        env.gamma,
+        true_belief(env),
+        period,
+        warm=np.empty((0, env.d)),
+        effort=CYCLE,
+        rng=validation.generator("seed", seed),
+        wrap=True,
+    )
+    return Cycle(actions=plan.actions, average=plan.value / period, exact=False)
+
+
+def true_belief(env: LBM) -> Belief:
+    """The belief of who knows theta: UCBs are rewards."""
+    return Belief(theta=writable(env.theta), V_inv=np.eye(env.d), beta=0.0, kind=O3M)
+
+
+def reward_of_cycle(env: LBM, cycle: Array, T: int) -> float:
+    """What the cycle (period, d) collects in T steps from an empty history; all but the start is periodic.
+
+    >>> import fastlbm as lbm
+    >>> reward_of_cycle(lbm.LBM([0.6, 0.8], m=2, gamma=1.0), [[0.6, 0.8]], T=4)
+    9.0
+    """
+    period, m = len(cycle), int(env.m)
+    start = -(-m // period) * period  # whole periods until the window is full
+    turns, left = divmod(max(T - start, 0), period)
+    rewards = env.expected_rewards(np.tile(cycle, (start // period + 2, 1)))
+    if start >= T:
+        return float(rewards[:T].sum())
+    steady = rewards[start : start + period]
+    return float(rewards[:start].sum() + turns * steady.sum() + steady[:left].sum())

@@ -1,0 +1,42 @@
+"""Effort: owns how hard the ball is searched, one named preset for each purpose.
+
+How good they are is measured in bench/README.md (blocks and cycles) and by bench/learners.py (episodes).
+"""
+
+from __future__ import annotations
+
+from ..kernels.search import Effort
+
+#: No limit on the evaluations.
+UNLIMITED = 2**62
+
+#: A block from nothing, the default of `plan_block`; `cold_block` adds its moves.
+COLD_BLOCK = Effort(starts=32, cycles=4, moves=0, ticks=300, polish=1200, tolerance=1e-7, limit=UNLIMITED)
+#: A block that starts from the one before, after one more block of data: `plan_block` with `previous`.
+WARM_BLOCK = Effort(starts=3, cycles=0, moves=0, ticks=60, polish=240, tolerance=1e-4, limit=UNLIMITED)
+#: A cycle of one period, of which `best_cycle` tries many.
+CYCLE = Effort(starts=32, cycles=0, moves=40, ticks=300, polish=1200, tolerance=1e-7, limit=UNLIMITED)
+
+#: Searches for one cold block when d <= m: more actions in a window than directions, more local maxima.
+SEARCHES = 3
+
+# Inside an episode thousands of plans are made, each soon followed by a better informed one.
+#: The first plan of an episode.
+FIRST = Effort(starts=7, cycles=0, moves=0, ticks=60, polish=0, tolerance=1e-4, limit=UNLIMITED)
+#: A later plan, which starts from the block before.
+LATER = Effort(starts=3, cycles=0, moves=0, ticks=40, polish=0, tolerance=1e-4, limit=UNLIMITED)
+#: With `switch` only a few plans are made, and each is repeated many times: blocks of up to 48 actions.
+RARE = Effort(starts=8, cycles=2, moves=16, ticks=150, polish=300, tolerance=1e-5, limit=UNLIMITED)
+#: The same for longer blocks.
+RARE_AND_LONG = Effort(
+    starts=32, cycles=4, moves=100, ticks=300, polish=1200, tolerance=1e-6, limit=UNLIMITED
+)
+
+
+def cold_block(n: int, m: int) -> Effort:
+    """COLD_BLOCK for n actions: long blocks and long memories have more places to go wrong.
+
+    >>> cold_block(22, m=2).moves
+    126
+    """
+    return COLD_BLOCK._replace(moves=(m + 1) * (n + 20))
