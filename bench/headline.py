@@ -54,7 +54,7 @@ def at_most(number: int, what: str, bound: float, value: float, unit: str = "x",
 
 def told(number: int, what: str, measured: str, value: float | None = None) -> Row:
     """A row that asks for nothing."""
-    return Row(number, what, "", measured, value, None)
+    return Row(number, what, "", measured, value=value)
 
 
 def gradient() -> Iterator[Row]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from . import naive
+from . import naive, problems
 from .naive import GAMMAS, OPTIMISM, Problem
 
 EVERY_OPTIMISM = ("none", *OPTIMISM)
@@ -18,7 +18,7 @@ EVERY_OPTIMISM = ("none", *OPTIMISM)
 @pytest.mark.parametrize("gamma", GAMMAS)
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_power_against_scipy(d: int, gamma: float) -> None:
-    X = naive.memory_matrix(naive.ball(4, d, np.random.default_rng(d)), None)
+    X = naive.memory_matrix(problems.ball(4, d, np.random.default_rng(d)), None)
     np.testing.assert_allclose(
         naive.power(X, gamma), scipy.linalg.fractional_matrix_power(X, gamma), atol=1e-12
     )
@@ -26,7 +26,7 @@ def test_power_against_scipy(d: int, gamma: float) -> None:
 
 @pytest.mark.parametrize("gamma", [-2, -1, 0, 1, 3])
 def test_power_against_products(gamma: int) -> None:
-    X = naive.memory_matrix(naive.ball(4, 3, np.random.default_rng(0)), None)
+    X = naive.memory_matrix(problems.ball(4, 3, np.random.default_rng(0)), None)
     np.testing.assert_allclose(naive.power(X, gamma), np.linalg.matrix_power(X, gamma), atol=1e-12)
 
 
@@ -42,7 +42,7 @@ def test_tiny_negative_eigenvalues_are_zero() -> None:
 @pytest.mark.parametrize("gamma", GAMMAS)
 @pytest.mark.parametrize("A0", ["default", "0.25", "corner", "dense"])
 def test_features_against_scipy(gamma: float, A0: str) -> None:
-    problem = naive.problem(d=3, m=2, L=4, A0=A0)
+    problem = problems.problem(d=3, m=2, L=4, A0=A0)
     a, matrix = problem["actions"], np.eye(3) if problem["A0"] is None else problem["A0"]
     expected = [
         scipy.linalg.fractional_matrix_power(matrix + a[j - 2 : j].T @ a[j - 2 : j], gamma) @ a[j]
@@ -66,7 +66,7 @@ def test_expected_rewards_by_hand() -> None:
 @pytest.mark.parametrize("m", [0, 1, 3])
 def test_only_the_last_m_actions_count(m: int) -> None:
     rng = np.random.default_rng(m)
-    theta, history, actions = rng.normal(size=3), naive.ball(6, 3, rng), naive.ball(5, 3, rng)
+    theta, history, actions = rng.normal(size=3), problems.ball(6, 3, rng), problems.ball(5, 3, rng)
     rewards = naive.expected_rewards(theta, m, -2.0, None, actions, history)
     padded = np.vstack([history[6 - m :], actions])
     np.testing.assert_allclose(rewards, naive.features(padded, m, -2.0, None) @ theta)
@@ -92,7 +92,9 @@ def test_block_values_by_hand() -> None:
 
 
 def test_one_window_without_memory_is_the_same_for_all() -> None:
-    values = [naive.block_value(**naive.problem(d=3, m=0, L=1, optimism=optimism)) for optimism in OPTIMISM]
+    values = [
+        naive.block_value(**problems.problem(d=3, m=0, L=1, optimism=optimism)) for optimism in OPTIMISM
+    ]
     assert values == pytest.approx([values[0]] * len(OPTIMISM))
 
 
@@ -119,10 +121,10 @@ def test_loewner_at_zero(gamma: float) -> None:
 def small_problems(gamma: float, optimism: str) -> list[Problem]:
     common = {"gamma": gamma, "optimism": optimism}
     return [
-        naive.problem(d=1, m=2, L=2, **common),
-        naive.problem(d=2, m=1, L=2, A0="dense", **common),
-        naive.problem(d=3, m=1, L=1, A0="0.25", **common),
-        naive.problem(m=1, actions=[[0.0, 0.0], [0.6, 0.8]], **common),
+        problems.problem(d=1, m=2, L=2, **common),
+        problems.problem(d=2, m=1, L=2, A0="dense", **common),
+        problems.problem(d=3, m=1, L=1, A0="0.25", **common),
+        problems.problem(m=1, actions=[[0.0, 0.0], [0.6, 0.8]], **common),
     ]
 
 
@@ -146,7 +148,7 @@ def test_gradient_is_the_slope_in_fifty_digits(gamma: float, optimism: str) -> N
     ],
 )
 def test_gradient_is_the_slope_in_fifty_digits_at_equal_eigenvalues(name: str) -> None:
-    problem = naive.hard_problems(-2.5, "O3M")[name]
+    problem = problems.hard_problems(-2.5, "O3M")[name]
     _, grad = naive.block_ucb_mp(**problem)
     np.testing.assert_allclose(grad, naive.differences_mp(problem), rtol=1e-15, atol=1e-18)
 
@@ -167,7 +169,7 @@ def test_values_agree(optimism: str) -> None:
 @pytest.mark.parametrize("optimism", EVERY_OPTIMISM)
 @pytest.mark.parametrize("gamma", [-3.0, 0.5])
 def test_numpy_gradient_in_hard_cases(gamma: float, optimism: str) -> None:
-    for name, problem in naive.hard_problems(gamma, optimism).items():
+    for name, problem in problems.hard_problems(gamma, optimism).items():
         value, grad = naive.block_ucb(**problem)
         value_mp, grad_mp = naive.block_ucb_mp(**problem)
         scale = np.abs(grad_mp).max()
@@ -178,7 +180,7 @@ def test_numpy_gradient_in_hard_cases(gamma: float, optimism: str) -> None:
 @pytest.mark.parametrize("optimism", EVERY_OPTIMISM)
 @pytest.mark.parametrize("gamma", [0.0, 1.0, 1.5, 3.7])
 def test_numpy_gradient_with_singular_matrices(gamma: float, optimism: str) -> None:
-    for name, problem in naive.singular_problems(gamma, optimism).items():
+    for name, problem in problems.singular_problems(gamma, optimism).items():
         value, grad = naive.block_ucb(**problem)
         value_mp, grad_mp = naive.block_ucb_mp(**problem)
         scale = np.abs(grad_mp).max()
@@ -188,11 +190,11 @@ def test_numpy_gradient_with_singular_matrices(gamma: float, optimism: str) -> N
 
 @pytest.mark.parametrize("A0", ["default", "corner"])
 def test_smaller_eigenproblems_are_exact(A0: str) -> None:
-    problem = naive.problem(d=6, m=2, L=1, A0=A0)
+    problem = problems.problem(d=6, m=2, L=1, A0=A0)
     _, grad = naive.block_ucb_mp(**problem)
     np.testing.assert_allclose(grad, naive.differences_mp(problem), rtol=1e-15, atol=1e-18)
 
 
 def test_double_differences() -> None:
-    problem = naive.problem(d=3, m=2, L=2, A0="dense")
+    problem = problems.problem(d=3, m=2, L=2, A0="dense")
     np.testing.assert_allclose(naive.differences(problem), naive.block_ucb_mp(**problem)[1], atol=1e-7)

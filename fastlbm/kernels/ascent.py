@@ -57,9 +57,8 @@ def ascend(
     number of block values and gradients computed, over all starts.
     """
     d, count = x.shape[0], values.shape[0]
-    n = x.shape[1] // count
     lanes = min(count, LANES)
-    N = n * lanes
+    N = x.shape[1] // count * lanes
     lead = column(lead * lanes)
     point, direction, grad = np.zeros((d, N)), np.zeros((d, N)), np.zeros((d, N))
     trial, trial_grad = np.zeros((d, N)), np.zeros((d, N))
@@ -100,9 +99,7 @@ def ascend(
                 if new > values[where[s]]:
                     values[where[s]] = new
                     champion = max(champion, new)
-                    for i in range(d):
-                        for t in range(n):
-                            x[i, t * count + where[s]] = trial[i, t * lanes + s]
+                    _keep(trial, s, lanes, x, where[s], count)
                 if accepted[s] > _MEMORY:
                     gain = new - oldest
                     done = done or gain <= tolerance * abs(new) or new + _PATIENCE * gain < champion
@@ -121,6 +118,14 @@ def ascend(
         _lane_sums(direction, grad, lanes, state, _SLOPE)
         _lane_sums(direction, direction, lanes, state, _LENGTH)
     return evaluations
+
+
+@inline
+def _keep(trial: Rows, s: int, lanes: int, x: Rows, index: int, count: int) -> None:
+    """The trial of lane s becomes block number `index` of x."""
+    for i in range(x.shape[0]):
+        for t in range(x.shape[1] // count):
+            x[i, t * count + index] = trial[i, t * lanes + s]
 
 
 @inline

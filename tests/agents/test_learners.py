@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import fastlbm as lbm
-from tests import naive
+from tests import naive, problems
 
 THETA = np.array([0.4963, 0.7682, 0.0885]) / np.linalg.norm([0.4963, 0.7682, 0.0885])
 ROTTING = lbm.LBM(THETA, m=2, gamma=-3.0, sigma=0.1)
-ARMS = naive.ball(5, 3, np.random.default_rng(0))
+ARMS = problems.ball(5, 3, np.random.default_rng(0))
 SETS = {
     "ball": lbm.Ball(3),
     "finite": lbm.Finite(ARMS),
-    "contextual": lbm.Contextual(np.stack([naive.ball(4, 3, np.random.default_rng(t)) for t in range(300)])),
+    "contextual": lbm.Contextual([problems.ball(4, 3, np.random.default_rng(t)) for t in range(300)]),
 }
 BLOCKS = {"O3M": lbm.O3M, "OM": lbm.OM, "OM-Block": lbm.OMBlock}
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from fastlbm.kernels.rewards import GAUSSIAN, RADEMACHER, UNIFORM, History, ModelParams, make_model_params
-from tests import naive
+from tests import naive, problems
 from tests.naive import Array
 
 MEMORIES = (0, 1, 2, 3, 4, 5, math.inf)
@@ -17,7 +17,7 @@ NOISES = (GAUSSIAN, UNIFORM, RADEMACHER)
 
 
 def matrix(kind: str, d: int) -> Array:
-    A0 = naive.initial_matrix(kind, d, np.random.default_rng(d))
+    A0 = problems.initial_matrix(kind, d, np.random.default_rng(d))
     return np.eye(d) if A0 is None else A0
 
 
@@ -38,7 +38,7 @@ def a_model(
 
 
 def block(n: int, d: int, seed: int = 0) -> Array:
-    return naive.ball(n, d, np.random.default_rng([seed, n, d]))
+    return problems.ball(n, d, np.random.default_rng([seed, n, d]))
 
 
 def reference(model: ModelParams, actions: Array) -> Array:

@@ -7,7 +7,7 @@ import pytest
 
 from fastlbm.kernels.eigen_matrix import eigen
 from fastlbm.kernels.eigen_tiles import LAPACK_FROM
-from tests import naive
+from tests import problems
 from tests.naive import Array
 
 
@@ -27,7 +27,7 @@ def check_eigen(A: Array) -> None:
 
 
 def with_spectrum(lam: Array, seed: int = 0) -> Array:
-    Q = naive.orthogonal(len(lam), np.random.default_rng([seed, len(lam)]))
+    Q = problems.orthogonal(len(lam), np.random.default_rng([seed, len(lam)]))
     A = (Q * lam) @ Q.T
     return 0.5 * (A + A.T)
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fastlbm.kernels.eigen_tiles import LAPACK_FROM, TILE, spectra
-from tests.naive import Array, orthogonal
+from tests.naive import Array
+from tests.problems import orthogonal
 
 TOLERANCE = 1e-14
 SIZES = (*range(1, 21), 50)

@@ -26,7 +26,7 @@ from fastlbm.kernels.estimator import (
     refresh,
     repeats,
 )
-from tests import naive
+from tests import naive, problems
 from tests.naive import Array
 
 SIZES = (*range(1, 13), 66)
@@ -36,7 +36,7 @@ def samples(N: int, D: int, seed: int = 0) -> tuple[Array, Array, Array]:
     """Features (N, D) of norm up to 1, how often each was seen and the sum of its rewards."""
     rng = np.random.default_rng([seed, N, D])
     counts = rng.integers(1, 6, N).astype(np.float64)
-    return naive.ball(N, D, rng), counts, counts * rng.normal(size=N)
+    return problems.ball(N, D, rng), counts, counts * rng.normal(size=N)
 
 
 def check(e: Estimator, lam: float, F: Array, counts: Array, totals: Array, rtol: float = 1e-11) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fastlbm.kernels.world import make_world
 
 from fastlbm.kernels.memory import GRAM_FROM, isotropic_scale, make_memory
+from fastlbm.kernels.rewards import make_model_params
 
 pytestmark = pytest.mark.nojit
 
@@ -31,4 +31,4 @@ def test_the_gram_form_needs_a_c_that_is_not_small(c: float, gram: bool) -> None
     assert (memory.gram, memory.k) == ((True, 3) if gram else (False, 5))
     assert form is A0
     assert make_memory(A0, 2, 1.0)[1] is (None if gram else A0)
-    assert make_world(np.ones(5), A0, 3, 1.0).c == (c if gram else 0.0)
+    assert make_model_params(np.ones(5), A0, 3, 1.0).c == (c if gram else 0.0)

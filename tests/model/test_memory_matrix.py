@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fastlbm.model.lbm import LBM
 from fastlbm.model.memory_matrix import check_memory_matrix, matrix_power, power_bound
-from tests import naive
+from tests import naive, problems
 
 pytestmark = pytest.mark.nojit
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.nojit
     d=st.integers(1, 5), gamma=st.sampled_from([-3.0, -0.5, 0.0, 0.7, 2.0]), seed=st.integers(0, 2**32 - 1)
 )
 def test_a_power_is_that_of_the_eigenvalues(d: int, gamma: float, seed: int) -> None:
-    X = naive.memory_matrix(naive.ball(4, d, np.random.default_rng(seed)), None)
+    X = naive.memory_matrix(problems.ball(4, d, np.random.default_rng(seed)), None)
     np.testing.assert_allclose(matrix_power(X, gamma), naive.power(X, gamma), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(matrix_power(X, gamma) @ matrix_power(X, -gamma), np.eye(d), atol=1e-11)
 
@@ -38,7 +38,7 @@ def test_no_power_is_larger_than_its_bound(m: int, gamma: float, seed: int) -> N
     rng = np.random.default_rng(seed)
     A0 = 0.3 * np.eye(3) + np.diag(rng.random(3))
     matrix, bound = check_memory_matrix(A0, 3, m, gamma)
-    power = matrix_power(naive.memory_matrix(naive.ball(m, 3, rng), matrix), gamma)
+    power = matrix_power(naive.memory_matrix(problems.ball(m, 3, rng), matrix), gamma)
     assert np.linalg.norm(power, 2) <= bound * (1.0 + 1e-12)
     assert bound == LBM([1.0, 0.0, 0.0], m=m, gamma=gamma, A0=A0).power_bound
 

@@ -12,7 +12,7 @@ import fastlbm
 from fastlbm.kernels.blocks import compute_value, make_work
 from fastlbm.kernels.memory import SLIDE_FROM, make_memory
 from fastlbm.kernels.optimism import O3M, Belief
-from tests import naive
+from tests import naive, problems
 from tests.naive import GAMMAS, OPTIMISM, Problem
 
 TOLERANCE = 1e-10
@@ -32,15 +32,15 @@ def error(problem: Problem) -> float:
     return max(value_error, grad_error) if math.isfinite(value_error + grad_error) else math.inf
 
 
-def failures(problems: dict[str, Problem]) -> dict[str, float]:
-    errors = {name: error(problem) for name, problem in problems.items()}
+def failures(cases: dict[str, Problem]) -> dict[str, float]:
+    errors = {name: error(problem) for name, problem in cases.items()}
     return {name: e for name, e in errors.items() if e > TOLERANCE}
 
 
 def grid_problem(d: int, m: int, gamma: float, optimism: str, A0: str) -> Problem:
     # Fifty digits of a dense 64 x 64 spectrum take half a minute; `corner` uses the same kernels.
     A0 = "corner" if A0 == "dense" and d > 8 else A0
-    return naive.problem(d=d, m=m, gamma=gamma, optimism=optimism, A0=A0)
+    return problems.problem(d=d, m=m, gamma=gamma, optimism=optimism, A0=A0)
 
 
 # Every pair of two parameters' values occurs.
@@ -74,11 +74,11 @@ def test_fifty_digits_everywhere(d: int, m: int, optimism: str, A0: str) -> None
 @pytest.mark.parametrize("optimism", OPTIMISM)
 @pytest.mark.parametrize("gamma", GAMMAS)
 def test_fifty_digits_small(gamma: float, optimism: str) -> None:
-    problems = {
-        f"d={d}, m={m}, A0={A0}": naive.problem(d=d, m=m, gamma=gamma, optimism=optimism, A0=A0)
+    cases = {
+        f"d={d}, m={m}, A0={A0}": problems.problem(d=d, m=m, gamma=gamma, optimism=optimism, A0=A0)
         for d, m, A0 in [(1, 1, "default"), (2, 0, "3"), (3, 2, "default"), (2, 3, "0.25"), (3, 1, "dense")]
     }
-    assert failures(problems) == {}
+    assert failures(cases) == {}
 
 
 @pytest.mark.parametrize(
@@ -94,14 +94,16 @@ def test_fifty_digits_small(gamma: float, optimism: str) -> None:
 )
 def test_fifty_digits_long_or_dense(d: int, m: int, L: int, gamma: float) -> None:
     # The kernels take 64 windows at a time.
-    assert error(naive.problem(d=d, m=m, L=L, gamma=gamma, A0="dense" if d > 8 else "default")) <= TOLERANCE
+    assert (
+        error(problems.problem(d=d, m=m, L=L, gamma=gamma, A0="dense" if d > 8 else "default")) <= TOLERANCE
+    )
 
 
 @pytest.mark.nojit
 @pytest.mark.parametrize(("d", "m"), [(2, 1), (3, 2), (4, 3), (2, 3)])
 def test_long_block_agrees_with_numpy(d: int, m: int) -> None:
     for optimism in OPTIMISM:
-        problem = naive.problem(d=d, m=m, L=67, gamma=-1.2, optimism=optimism)
+        problem = problems.problem(d=d, m=m, L=67, gamma=-1.2, optimism=optimism)
         value, grad = fastlbm.block_ucb(**problem)
         value_np, grad_np = naive.block_ucb(**problem)
         np.testing.assert_allclose(value, value_np, rtol=1e-12)
@@ -111,7 +113,7 @@ def test_long_block_agrees_with_numpy(d: int, m: int) -> None:
 @pytest.mark.parametrize(("d", "m"), [(24, 21), (22, 30), (60, 25)])
 def test_long_memory_agrees_with_numpy(d: int, m: int) -> None:
     for gamma, A0 in [(-3.0, "default"), (0.5, "dense"), (1.7, "0.25")]:
-        problem = naive.problem(d=d, m=m, L=5, gamma=gamma, A0=A0)
+        problem = problems.problem(d=d, m=m, L=5, gamma=gamma, A0=A0)
         value, grad = fastlbm.block_ucb(**problem)
         value_np, grad_np = naive.block_ucb(**problem)
         np.testing.assert_allclose(value, value_np, rtol=1e-11)
@@ -124,7 +126,7 @@ def test_long_memory_agrees_with_numpy(d: int, m: int) -> None:
 def test_sliding_sums_have_fifty_digits(d: int, m: int, L: int) -> None:
     """Blocks shorter than a window, as long, and longer; the first m without sliding is 12."""
     assert m > SLIDE_FROM
-    problem = naive.problem(d=d, m=m, gamma=-1.5, optimism="O3M", A0="default", L=L)
+    problem = problems.problem(d=d, m=m, gamma=-1.5, optimism="O3M", A0="default", L=L)
     assert error(problem) <= TOLERANCE
 
 
@@ -160,20 +162,20 @@ def test_blocks_side_by_side_are_as_if_alone(m: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("d", [32, 64])
 def test_fifty_digits_dense_and_large(d: int) -> None:
-    assert error(naive.problem(d=d, m=8, L=1, gamma=-2.5, A0="dense")) <= TOLERANCE
+    assert error(problems.problem(d=d, m=8, L=1, gamma=-2.5, A0="dense")) <= TOLERANCE
 
 
 @pytest.mark.nojit
 @pytest.mark.parametrize(("i", "gamma"), list(enumerate(GAMMAS)))
 def test_hard_cases(i: int, gamma: float) -> None:
-    assert failures(naive.hard_problems(gamma, OPTIMISM[i % len(OPTIMISM)])) == {}
+    assert failures(problems.hard_problems(gamma, OPTIMISM[i % len(OPTIMISM)])) == {}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("optimism", OPTIMISM)
 @pytest.mark.parametrize("gamma", GAMMAS)
 def test_hard_cases_everywhere(gamma: float, optimism: str) -> None:
-    assert failures(naive.hard_problems(gamma, optimism)) == {}
+    assert failures(problems.hard_problems(gamma, optimism)) == {}
 
 
 @pytest.mark.nojit
@@ -181,9 +183,9 @@ def test_hard_cases_everywhere(gamma: float, optimism: str) -> None:
 def test_two_eigenvalues_of_A0(d: int) -> None:
     for seed in range(12):
         rng = np.random.default_rng([d, seed])
-        Q = naive.orthogonal(d, rng)
+        Q = problems.orthogonal(d, rng)
         A0 = (Q * np.where(np.arange(d) < rng.integers(1, d), 1.0, 2.5)) @ Q.T
-        problem = naive.problem(d=d, m=0, L=1, A0=0.5 * (A0 + A0.T))
+        problem = problems.problem(d=d, m=0, L=1, A0=0.5 * (A0 + A0.T))
         value, grad = fastlbm.block_ucb(**problem)
         value_np, grad_np = naive.block_ucb(**problem)
         np.testing.assert_allclose(value, value_np, rtol=1e-12)
@@ -194,14 +196,14 @@ def test_two_eigenvalues_of_A0(d: int) -> None:
 @pytest.mark.parametrize("optimism", OPTIMISM)
 @pytest.mark.parametrize("gamma", [0.0, 1.0, 1.5, 2.0, 3.7])
 def test_singular_A0(gamma: float, optimism: str) -> None:
-    assert failures(naive.singular_problems(gamma, optimism)) == {}
+    assert failures(problems.singular_problems(gamma, optimism)) == {}
 
 
 @pytest.mark.nojit
 @pytest.mark.parametrize("optimism", OPTIMISM)
 @pytest.mark.parametrize("m", [0, 1, 3])
 def test_no_bonus_gradient_at_zero(m: int, optimism: str) -> None:
-    problem = naive.problem(
+    problem = problems.problem(
         d=2, m=m, actions=np.zeros((m + 2, 2)), optimism=optimism, gamma=-2.0, A0=2 * np.eye(2)
     )
     value, grad = fastlbm.block_ucb(**problem)
@@ -216,7 +218,7 @@ def test_no_bonus_gradient_at_zero(m: int, optimism: str) -> None:
 @pytest.mark.nojit
 def test_no_bonus_gradient_where_features_cancel() -> None:
     a = np.array([0.5, -0.25])
-    problem = naive.problem(m=0, actions=[a, -a], optimism="OM")
+    problem = problems.problem(m=0, actions=[a, -a], optimism="OM")
     value, grad = fastlbm.block_ucb(**problem)
     assert value == 0.0
     np.testing.assert_array_equal(grad, np.tile(problem["theta"], (2, 1)))
@@ -227,7 +229,7 @@ def test_no_bonus_gradient_where_features_cancel() -> None:
 @pytest.mark.parametrize("A0", ["default", "corner"])
 @pytest.mark.parametrize("scale", [1e-100, 1e-155, 1e-200, 1e-310])
 def test_vanishing_actions_stay_finite(scale: float, A0: str, optimism: str) -> None:
-    problem = naive.problem(d=3, optimism=optimism, A0=A0, beta=0.0)
+    problem = problems.problem(d=3, optimism=optimism, A0=A0, beta=0.0)
     problem["actions"] *= scale
     for beta in (0.0, 0.7):
         value, grad = fastlbm.block_ucb(**problem | {"beta": beta})
@@ -239,16 +241,18 @@ def test_vanishing_actions_stay_finite(scale: float, A0: str, optimism: str) -> 
 @pytest.mark.parametrize("A0", ["default", "0.999", "corner"])
 @pytest.mark.parametrize("gamma", [-250.0, -100.5, -30.0, -20.5, -8.0, 30.5, 100.0])
 def test_steep_powers(gamma: float, A0: str) -> None:
-    problems = {}
+    cases = {}
     for m, size in itertools.product((2, 3), (1.0, 0.5, 0.1)):
-        problems[f"m={m}, actions up to {size}"] = naive.problem(d=4, m=m, L=1, gamma=gamma, A0=A0)
-        problems[f"m={m}, actions up to {size}"]["actions"] *= size
-    assert failures(problems) == {}
+        cases[f"m={m}, actions up to {size}"] = problems.problem(d=4, m=m, L=1, gamma=gamma, A0=A0)
+        cases[f"m={m}, actions up to {size}"]["actions"] *= size
+    assert failures(cases) == {}
 
 
 @pytest.mark.nojit
 def test_powers_below_the_smallest_double_are_zero() -> None:
-    problem = naive.problem(d=3, m=2, gamma=-3000.0, actions=np.vstack([np.eye(3), np.eye(3)[:1]]), beta=0.0)
+    problem = problems.problem(
+        d=3, m=2, gamma=-3000.0, actions=np.vstack([np.eye(3), np.eye(3)[:1]]), beta=0.0
+    )
     value, grad = fastlbm.block_ucb(**problem)
     assert value == pytest.approx(problem["theta"][2] + problem["theta"][0])
     assert np.isfinite(grad).all()

@@ -11,13 +11,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import fastlbm
-from tests import naive
+from tests import naive, problems
 from tests.naive import GAMMAS, OPTIMISM, Problem
 
 MATRICES = ("default", "0.25", "3", "corner", "dense")
 
-problems = st.builds(
-    naive.problem,
+any_problem = st.builds(
+    problems.problem,
     d=st.integers(1, 5),
     m=st.integers(0, 4),
     L=st.integers(1, 4),
@@ -31,7 +31,7 @@ problems = st.builds(
 
 @pytest.mark.nojit
 @settings(max_examples=60)
-@given(problem=problems)
+@given(problem=any_problem)
 def test_gradient_is_the_slope_of_the_value(problem: Problem) -> None:
     B = naive.features(problem["actions"], problem["m"], problem["gamma"], problem["A0"])
     # Differences blur the kink of the bonus.
@@ -45,11 +45,11 @@ def test_gradient_is_the_slope_of_the_value(problem: Problem) -> None:
 
 @pytest.mark.nojit
 @settings(max_examples=60)
-@given(problem=problems, seed=st.integers(0, 2**32 - 1))
+@given(problem=any_problem, seed=st.integers(0, 2**32 - 1))
 def test_rotation_rotates_the_gradient(problem: Problem, seed: int) -> None:
     n, d = problem["actions"].shape
     problem["A0"] = None
-    Q = naive.orthogonal(d, np.random.default_rng(seed))
+    Q = problems.orthogonal(d, np.random.default_rng(seed))
     R = np.kron(np.eye(n), Q) if problem["optimism"] == "OM-Block" else Q
     V_inv = R @ problem["V_inv"] @ R.T
     rotated = problem | {
@@ -65,7 +65,7 @@ def test_rotation_rotates_the_gradient(problem: Problem, seed: int) -> None:
 
 @pytest.mark.nojit
 @settings(max_examples=40)
-@given(problem=problems)
+@given(problem=any_problem)
 def test_gamma_zero_forgets_the_memory(problem: Problem) -> None:
     problem["gamma"] = 0.0
     m, beta, theta, V_inv = (problem[key] for key in ("m", "beta", "theta", "V_inv"))
@@ -89,7 +89,7 @@ def test_gamma_zero_forgets_the_memory(problem: Problem) -> None:
 
 @pytest.mark.nojit
 @settings(max_examples=40)
-@given(problem=problems)
+@given(problem=any_problem)
 def test_o3m_is_at_least_as_optimistic_as_om(problem: Problem) -> None:
     assume(problem["optimism"] != "OM-Block")
     o3m, _ = fastlbm.block_ucb(**problem | {"optimism": "O3M"})
@@ -101,7 +101,7 @@ def test_o3m_is_at_least_as_optimistic_as_om(problem: Problem) -> None:
 
 @pytest.mark.nojit
 @settings(max_examples=40)
-@given(problem=problems, factor=st.floats(0.1, 10.0))
+@given(problem=any_problem, factor=st.floats(0.1, 10.0))
 def test_beta_and_V_inv_trade_scale(problem: Problem, factor: float) -> None:
     value, grad = fastlbm.block_ucb(**problem)
     scaled = problem | {"beta": problem["beta"] * factor, "V_inv": problem["V_inv"] / factor**2}
@@ -132,7 +132,7 @@ def layouts(x: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("optimism", OPTIMISM)
 @pytest.mark.parametrize("layout", list(layouts(np.zeros(1))))
 def test_memory_layout_does_not_matter(layout: str, optimism: str) -> None:
-    problem = naive.problem(optimism=optimism, A0="dense")
+    problem = problems.problem(optimism=optimism, A0="dense")
     other = {key: layouts(x)[layout] if isinstance(x, np.ndarray) else x for key, x in problem.items()}
     value, grad = fastlbm.block_ucb(**problem)
     value_other, grad_other = fastlbm.block_ucb(**other)
@@ -142,7 +142,7 @@ def test_memory_layout_does_not_matter(layout: str, optimism: str) -> None:
 
 @pytest.mark.nojit
 def test_numbers_of_any_type() -> None:
-    problem = naive.problem(gamma=-3.0, beta=1.0)
+    problem = problems.problem(gamma=-3.0, beta=1.0)
     value, grad = fastlbm.block_ucb(**problem)
     other = problem | {"m": np.int64(2), "gamma": -3, "beta": np.float32(1.0)}
     value_other, grad_other = fastlbm.block_ucb(**other)
@@ -153,7 +153,7 @@ def test_numbers_of_any_type() -> None:
 @pytest.mark.nojit
 @pytest.mark.parametrize("A0", ["default", "dense"])
 def test_result_is_fresh_and_arguments_are_kept(A0: str) -> None:
-    problem = naive.problem(A0=A0)
+    problem = problems.problem(A0=A0)
     before = {key: np.copy(x) for key, x in problem.items() if isinstance(x, np.ndarray)}
     value, grad = fastlbm.block_ucb(**problem)
     assert isinstance(value, float)
@@ -169,7 +169,7 @@ def test_result_is_fresh_and_arguments_are_kept(A0: str) -> None:
 
 @pytest.mark.nojit
 def test_defaults() -> None:
-    problem = naive.problem()
+    problem = problems.problem()
     value, grad = fastlbm.block_ucb(**problem | {"optimism": "O3M", "A0": np.eye(3)})
     del problem["optimism"], problem["A0"]
     value_default, grad_default = fastlbm.block_ucb(**problem)
@@ -180,7 +180,7 @@ def test_defaults() -> None:
 @pytest.mark.nojit
 @pytest.mark.parametrize("optimism", OPTIMISM)
 def test_the_reward_of_a_block_needs_no_V_inv(optimism: str) -> None:
-    problem = naive.problem(beta=0.0, optimism=optimism)
+    problem = problems.problem(beta=0.0, optimism=optimism)
     value, grad = fastlbm.block_ucb(**problem)
     del problem["V_inv"], problem["beta"]
     value_plain, grad_plain = fastlbm.block_ucb(**problem)
@@ -281,7 +281,7 @@ BAD = [
 )
 def test_bad_input_is_named(name: str, change: Problem, exception: Any) -> None:
     with pytest.raises(exception, match=rf"\b{name}\b"):
-        fastlbm.block_ucb(**naive.problem() | change)
+        fastlbm.block_ucb(**problems.problem() | change)
 
 
 @pytest.mark.nojit
@@ -293,6 +293,6 @@ def test_good_input_beside_the_bad() -> None:
         {"A0": SINGULAR, "gamma": 0.0},
         {"beta": 0},
     ):
-        value, grad = fastlbm.block_ucb(**naive.problem() | change)
+        value, grad = fastlbm.block_ucb(**problems.problem() | change)
         assert math.isfinite(value)
         assert np.isfinite(grad).all()

@@ -11,7 +11,7 @@ import pytest
 from fastlbm.kernels.optimism import O3M, OM, OM_BLOCK, Belief
 from fastlbm.planning.finite import FinitePlanner
 from fastlbm.planning.plans import Plan
-from tests import naive
+from tests import naive, problems
 from tests.naive import Array
 
 NAMES = {O3M: "O3M", OM: "OM", OM_BLOCK: "OM-Block"}
@@ -40,7 +40,7 @@ def make(
 ) -> dict[str, Any]:
     """Set, model and belief, by name; with n one set of arms for each of n steps."""
     rng = np.random.default_rng([seed, K, m, L, d])
-    arms = naive.ball(K * (n or 1), d, rng).reshape(*(() if n is None else (n,)), K, d)
+    arms = problems.ball(K * (n or 1), d, rng).reshape(*(() if n is None else (n,)), K, d)
     size = d * (m + L) if kind == OM_BLOCK else d
     theta = rng.normal(size=size)
     matrix = {"zero": np.zeros((d, d)), "rank one": np.diag([1.0] + [0.0] * (d - 1))}.get(A0)
@@ -50,10 +50,10 @@ def make(
         "L": L,
         "gamma": gamma,
         "theta": theta / np.linalg.norm(theta),
-        "V_inv": naive.precision(size, rng),
+        "V_inv": problems.precision(size, rng),
         "beta": 0.7,
         "kind": kind,
-        "A0": naive.initial_matrix(A0, d, rng) if matrix is None else matrix,
+        "A0": problems.initial_matrix(A0, d, rng) if matrix is None else matrix,
     }
 
 

@@ -11,7 +11,7 @@ from fastlbm.kernels.optimism import O3M, OM, OM_BLOCK, Belief
 from fastlbm.planning.finite import FinitePlanner
 from fastlbm.planning.finite.states import Model
 from fastlbm.planning.plans import Plan
-from tests import naive
+from tests import problems
 
 SHAPES: list[tuple[int, int, int, int, float, str]] = [
     # K, m, L, d, gamma, A0
@@ -26,7 +26,7 @@ def belief(d: int, n: int, kind: int, rng: np.random.Generator) -> Belief:
     size = d * n if kind == OM_BLOCK else d
     theta = rng.normal(size=size)
     beta = float(rng.choice([0.0, 0.4, 3.0]))
-    return Belief(theta=theta, V_inv=naive.precision(size, rng), beta=beta, kind=kind)
+    return Belief(theta=theta, V_inv=problems.precision(size, rng), beta=beta, kind=kind)
 
 
 def assert_same(one: Plan, two: Plan) -> None:
@@ -42,8 +42,8 @@ def assert_same(one: Plan, two: Plan) -> None:
 def test_many_beliefs_one_planner(shape: tuple[Any, ...], budget: int) -> None:
     K, m, L, d, gamma, A0 = shape
     rng = np.random.default_rng([K, m, L])
-    arms = naive.ball(K, d, rng)
-    arguments = {"m": m, "gamma": gamma, "A0": naive.initial_matrix(A0, d, rng), "budget": budget}
+    arms = problems.ball(K, d, rng)
+    arguments = {"m": m, "gamma": gamma, "A0": problems.initial_matrix(A0, d, rng), "budget": budget}
     kept = FinitePlanner(arms, **arguments)
     for i in range(12):
         length = L + i % 2
@@ -56,7 +56,7 @@ def test_many_beliefs_one_planner(shape: tuple[Any, ...], budget: int) -> None:
 def test_a_step_of_contextual_sets(kind: int) -> None:
     d, K, m, L, T = 2, 3, 1, 3, 9
     rng = np.random.default_rng(5)
-    sets = naive.ball(T * K, d, rng).reshape(T, K, d)
+    sets = problems.ball(T * K, d, rng).reshape(T, K, d)
     kept = FinitePlanner(sets, m=m, gamma=-2.0)
     for start in (0, 3, 5, 7, 8, 20):
         now = belief(d, m + L, kind, rng)
@@ -70,7 +70,7 @@ def test_a_step_of_contextual_sets(kind: int) -> None:
 @pytest.mark.nojit
 def test_what_is_asked_before_does_not_matter() -> None:
     rng = np.random.default_rng(1)
-    arms, theta = naive.ball(4, 2, rng), np.array([0.6, 0.8])
+    arms, theta = problems.ball(4, 2, rng), np.array([0.6, 0.8])
     now = belief(2, 5, O3M, rng)._replace(beta=0.7)
     kept = FinitePlanner(arms, m=2, gamma=-2.0)
     before = kept.plan(now, 3)
@@ -106,7 +106,7 @@ def test_features_are_computed_once_where_they_fit(
     monkeypatch.setattr(Model, "apply", lambda *arguments: calls.append(1) or apply(*arguments))
     rng = np.random.default_rng(0)
     # 10 windows of 4 arms in 6 dimensions: 1920 bytes, more than half of the smaller budget.
-    planner = FinitePlanner(naive.ball(4, 6, rng), m=2, gamma=-1.0, budget=budget)
+    planner = FinitePlanner(problems.ball(4, 6, rng), m=2, gamma=-1.0, budget=budget)
     planner.model.fits = lambda *_: True  # type: ignore[method-assign]
     for _ in range(3):
         planner.plan(belief(6, 5, O3M, rng)._replace(beta=0.5), 3)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fastlbm.kernels.optimism import O3M
 from fastlbm.planning.finite import planner
-from tests import naive
+from tests import problems
 from tests.naive import Array
 from tests.planning.finite.problems import (
     INSTANCES,
@@ -93,7 +93,7 @@ def test_long_run_optimum(K: int, m: int, gamma: float) -> None:
 @given(K=st.integers(1, 6), m=st.integers(0, 3), seed=st.integers(0, 2**32 - 1), discrete=st.booleans())
 def test_no_policy_beats_the_long_run_optimum(K: int, m: int, seed: int, discrete: bool) -> None:
     rng = np.random.default_rng(seed)
-    arms = rng.integers(-1, 2, size=(K, 2)) / math.sqrt(2.0) if discrete else naive.ball(K, 2, rng)
+    arms = rng.integers(-1, 2, size=(K, 2)) / math.sqrt(2.0) if discrete else problems.ball(K, 2, rng)
     arguments = {
         "arms": arms,
         "m": m,
