@@ -71,14 +71,11 @@ def ascend(
     where = np.arange(lanes)
     age = np.zeros(lanes, dtype=np.int64)
     accepted = np.zeros(lanes, dtype=np.int64)
-    for s in range(count):
-        values[s] = -np.inf
+    values[:] = -np.inf
     for s in range(lanes):
         _load(x, count, s, point, direction, s, lanes)
     _move(point, grad, direction, trial, trial_grad, lanes, state, columns)
-    following = lanes
-    active = lanes
-    evaluations = 0
+    following, active, evaluations = lanes, lanes, 0
     while active > 0:
         _wrap(trial, lead, block)
         evaluate(memory, A0, belief, block, lanes, work, trial_value, block_grad)
