@@ -3,6 +3,56 @@
 The reward of an action depends on the last m actions through the memory matrix:
 `y_t = <a_t, (A0 + sum of the last m a a^T)^gamma theta> + noise`.
 
+The layers. Each imports only from those below it; pyproject.toml has the contracts.
+
+    cli, doctor    arguments and printing; what is installed and whether it works
+    precompile     compiles the core ahead of use
+    experiments/   many runs: run_many, studies, their grammar and their store, results and comparators
+    plots          arrays in, figures out
+    running/       one run: an episode, a live policy, late rewards, the file of its state, seeds
+    agents/        what an agent is (base), what a policy is (policy), one file an algorithm
+    planning/      blocks, cycles, bounds on OPT; effort has all presets; finite/ is the same for arms
+    theory         the paper's formulas, its contradictions, and what each label of it is
+    model/         LBM, sets of actions, the memory matrix
+    kernels/       compiled code only, one file an idea; _jit says how it is compiled
+    _base/         checks of arguments, values, types, files, pools of workers
+
+One `run(env, O3M(...), T)` on the ball, file by file.
+
+1. running/episode.py checks the arguments; running/seeds.py makes two streams, noise and agent.
+2. agents/block_learners.py holds O3M's parameters; agents/learners.py makes the policy: a block state
+   (kernels/block_state.py), an estimator (kernels/estimator.py) and a planner (kernels/planners.py).
+3. model/lbm.py gives its parameters and an empty history (kernels/rewards.py).
+4. `policy.advance` (agents/policy.py) enters compiled code, `run_blocks` in kernels/episode.py: the loop of
+   Algorithm 1. While steps are left:
+   a. learn: kernels/learning.py hands the rewards of the block to the estimator;
+   b. plan: `plan_on_ball` in kernels/planners.py, by search.py (starts and moves), ascent.py (projected
+      gradient), blocks.py (one evaluation): features by pair.py or memory.py, their UCB by optimism.py, and
+      back to a gradient;
+   c. play: kernels/playing.py adds noise and records, kernels/rewards.py has the reward of a step.
+5. Back in running/episode.py the records become a `Run`; experiments/ collects many of them.
+
+A live policy (running/live.py) does 4a and 4b with the same machine code and leaves 4c to you.
+
+The symbols.
+
+    paper            here                          shape
+    d, m, gamma      d, m, gamma                   numbers
+    theta*           theta of LBM                  (d,)
+    A_0              A0                            (d, d)
+    a_t              actions, one row a step       (T, d); in kernels (d, N), one column a step
+    A_{t-1}          LBM.memory_matrix             (d, d)
+    bold a, a block  actions of a Plan             (m+L, d)
+    b_j, features    B in kernels, F in learners   (d, N); (L, d), for OM-Block (1, d(m+L))
+    theta-hat, V     theta, V, V_inv of Estimator  (D,), (D, D); D = d, for OM-Block d(m+L)
+    beta             beta, `radius`                number
+    lambda, delta    lam, delta                    numbers
+    r-tilde(a)       value of a Plan               number
+    a-tilde          best_block                    (m+L, d)
+    OPT              opt_bounds                    number
+    R                LBM.reward_bound              number
+    C_j, R_j, T_bc   theory.CombinerConstants      (N,), (N,), number
+
 Names load on first use: `import fastlbm` and `fastlbm --help` do not wait for Numba.
 """
 

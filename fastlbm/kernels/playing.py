@@ -14,7 +14,8 @@ import numpy as np
 from ._jit import inline, kernel
 from ._types import Integers, Rows, Vector
 from .block_state import MANY, BlockState, add_reward, cursor, following, move_cursor
-from .rewards import History, ModelParams, draw, product, push, response
+from .noise import draw
+from .rewards import History, ModelParams, product, push, response
 
 # Entries of a recorder's clock: steps played, points recorded.
 _TIME, _RECORDED = 0, 1
@@ -86,7 +87,7 @@ def play_block(
             reward[position] = product(g, action)
             push(model, history, action)
         repeating = passes > repeats_from
-        y = reward[position] + draw(model, noise)
+        y = reward[position] + draw(model.noise, model.sigma, noise)
         add_reward(block, position, y)
         expected += reward[position]
         observed += y

@@ -1,4 +1,4 @@
-"""What an action pays: owns the model's parameters, its history and its noise, and knows nothing of learners.
+"""What an action pays: owns the model's parameters and its history, and knows nothing of learners.
 
 y_t = <a_t, X_t^gamma theta> + noise with X_t = A0 + sum of a a^T over the last m actions (equations (1) and
 (2) of the paper, eq:reward and eq:A-def). An episode and `LBM.expected_rewards` give the same bits, in
@@ -16,10 +16,8 @@ from ._jit import inline, kernel, kernel_norefcount
 from ._types import Matrix, Rows, Vector
 from .eigen_matrix import eigen
 from .memory import GRAM_FROM, isotropic_scale
+from .noise import GAUSSIAN
 from .powers import shifted_first_difference
-
-#: The kinds of noise by their numbers, as `LBM` names them; `draw` has a line for each.
-GAUSSIAN, UNIFORM, RADEMACHER = 0, 1, 2
 
 
 class ModelParams(NamedTuple):
@@ -31,7 +29,7 @@ class ModelParams(NamedTuple):
     gamma: float
     c: float  # `gram_scale`: A0 = c I and m < d, or 0
     sigma: float
-    noise: int
+    noise: int  # its number in `noise.NOISES`
 
 
 class History(NamedTuple):
@@ -167,13 +165,3 @@ def push(model: ModelParams, history: History, action: Vector) -> None:
             for s in range(m - 1):
                 history.recent[s, i] = history.recent[s + 1, i]
             history.recent[m - 1, i] = action[i]
-
-
-@inline
-def draw(model: ModelParams, rng: np.random.Generator) -> float:
-    """One noise."""
-    if model.noise == GAUSSIAN:
-        return model.sigma * rng.standard_normal()
-    if model.noise == UNIFORM:
-        return model.sigma * math.sqrt(3.0) * (2.0 * rng.random() - 1.0)
-    return model.sigma if rng.random() < 0.5 else -model.sigma

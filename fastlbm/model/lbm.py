@@ -6,7 +6,6 @@ It holds no state: what was played before comes as an argument, noise comes from
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -17,10 +16,9 @@ from .._base import validation
 from .._base.validation import Array, Seed
 from .._base.values import Value, writable
 from ..kernels import rewards as kernels
+from ..kernels.noise import NOISES, draw_many
 from .actions import ActionSet, Ball
 from .memory_matrix import check_memory_matrix, matrix_power
-
-NOISES = ("gaussian", "uniform", "rademacher")
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -160,13 +158,7 @@ class LBM(Value):
         """
         n = validation.integer("n", n, low=0)
         rng = validation.generator("seed", seed)
-        if self.noise == "gaussian":
-            return self.sigma * rng.standard_normal(n)
-        if self.noise == "rademacher":
-            return self.sigma * rng.choice([-1.0, 1.0], size=n)
-        # Uniform on [-c, c] is c/sqrt(3)-sub-Gaussian: E exp(s eta) = sum (cs)^2k / (2k+1)! is at most
-        # sum (cs)^2k / (6^k k!) = exp(s^2 (c^2/3) / 2), for (2k+1)! >= 6^k k!.
-        return self.sigma * math.sqrt(3.0) * rng.uniform(-1.0, 1.0, n)
+        return draw_many(NOISES.index(self.noise), self.sigma, n, rng)
 
     def _window(self, history: ArrayLike | None) -> Array:
         if history is None:

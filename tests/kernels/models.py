@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from fastlbm.kernels.rewards import GAUSSIAN, RADEMACHER, UNIFORM, History, ModelParams, make_model_params
+from fastlbm.kernels.noise import GAUSSIAN, RADEMACHER, UNIFORM
+from fastlbm.kernels.rewards import History, ModelParams, make_model_params
 from tests import naive, problems
 from tests.naive import Array
 

@@ -18,10 +18,9 @@ from fastlbm.kernels.block_state import (
     plans_made,
     start_block,
 )
+from fastlbm.kernels.noise import GAUSSIAN, UNIFORM
 from fastlbm.kernels.playing import Recorder, elapsed, make_recorder, play_block, recorded
 from fastlbm.kernels.rewards import (
-    GAUSSIAN,
-    UNIFORM,
     History,
     ModelParams,
     make_history,
