@@ -38,7 +38,7 @@ class LearnerPolicy(BlockPolicy):
     """A learner at work, with blocks of n actions."""
 
     def __init__(self, learner: Learner, n: int, d: int, rng: Rng, step: int) -> None:
-        super().__init__(n, d, rng, step)
+        super().__init__(n, d, rng, step, lead=learner.config.m if learner.config.cyclic else 0)
         self._learner = learner
 
     @property
@@ -96,7 +96,7 @@ class ArmLearner(LearnerPolicy):
         plan = self.planner.plan(belief, L, self.rng, start=int(next_step(self.block)))
         self.block.actions[:] = plan.actions
         block_features(config, *self.memory, np.ascontiguousarray(plan.actions.T), F)
-        start_block(self.block, repeats(e, F, config.switch))
+        start_block(self.block, repeats(e, F, config.switch, 0))
 
 
 def make_learner(agent: LearningAgent, task: Task, actions: ActionSet, rng: Rng, step: int) -> LearnerPolicy:
@@ -120,7 +120,10 @@ def make_learner(agent: LearningAgent, task: Task, actions: ActionSet, rng: Rng,
         M = matrix_power(matrix, gamma) if A0 is not None else np.eye(d)
         return MemorylessLearner(learner, np.ascontiguousarray(M), actions, rng=rng, step=step)
     D, rows = (d * n, 1) if kind == OM_BLOCK else (d, L)
-    learner = Learner(_config(agent, task, d, rho), make_estimator(D, agent.lam), np.zeros((rows, D)))
+    config = _config(agent, task, d, rho)
+    if ball and switch > 0.0 and kind != OM_BLOCK:
+        config, rows = config._replace(cyclic=True), m + n
+    learner = Learner(config, make_estimator(D, agent.lam), np.zeros((rows, D)))
     if ball:
         return BallLearner(learner, task, matrix, rng=rng, step=step)
     return ArmLearner(learner, task, matrix, actions, rng=rng, step=step)
@@ -143,6 +146,7 @@ def _config(agent: LearningAgent, task: Task, d: int, rho: float) -> LearnerConf
         growth=size / (D * agent.lam),
         by_determinant=agent.radius == "determinant",
         switch=switch,
+        cyclic=False,
         first=first,
         later=later,
     )

@@ -108,8 +108,8 @@ class Policy(ABC):
 class BlockPolicy(Policy):
     """A policy with a block of its own; `step` is the step of the episode at which it begins."""
 
-    def __init__(self, n: int, d: int, rng: Rng, step: int) -> None:
-        self._block = make_block_state(n, d, step)
+    def __init__(self, n: int, d: int, rng: Rng, step: int, lead: int = 0) -> None:
+        self._block = make_block_state(n, d, step, lead)
         self.rng = rng
 
     @property

@@ -25,20 +25,24 @@ class BlockState(NamedTuple):
 
     actions: Rows  # (n, d)
     expected: Vector  # (n,) expected rewards, once they repeat
-    reward_sums: Vector  # (n,) sum of the rewards observed at each position
-    reward_counts: Vector  # (n,) how many they are
+    reward_sums: Vector  # (lead+n,) sum of the rewards observed in each `slot`
+    reward_counts: Vector  # (lead+n,) how many they are
     counters: Integers  # (5,)
 
 
-def make_block_state(n: int, d: int, step: int = 0) -> BlockState:
-    """Room for blocks of n actions, with nothing to play; `step` is the first step of the episode."""
+def make_block_state(n: int, d: int, step: int = 0, lead: int = 0) -> BlockState:
+    """Room for blocks of n actions, with nothing to play; `step` is the first step of the episode.
+
+    The rewards of the first `lead` actions of a first pass, before which something else was played, are kept
+    apart from those of later passes.
+    """
     counters = np.zeros(5, dtype=np.int64)
     counters[_STEP] = step
     return BlockState(
         actions=np.zeros((n, d)),
         expected=np.zeros(n),
-        reward_sums=np.zeros(n),
-        reward_counts=np.zeros(n),
+        reward_sums=np.zeros(lead + n),
+        reward_counts=np.zeros(lead + n),
         counters=counters,
     )
 
@@ -119,15 +123,22 @@ def played_actions(block: BlockState) -> Rows:
 
 
 @inline
-def add_reward(block: BlockState, position: int, y: float) -> None:
-    """The action at a position had the reward y."""
-    block.reward_sums[position] += y
-    block.reward_counts[position] += 1.0
+def slot(position: int, passes: int, lead: int) -> int:
+    """Where the reward of an action is kept: the first `lead` of a first pass, then all positions."""
+    return position if passes == 0 and position < lead else lead + position
+
+
+@inline
+def add_reward(block: BlockState, position: int, passes: int, y: float) -> None:
+    """The action at a position had the reward y, after so many passes."""
+    at = slot(position, passes, block.reward_sums.shape[0] - block.actions.shape[0])
+    block.reward_sums[at] += y
+    block.reward_counts[at] += 1.0
 
 
 @inline
 def clear_rewards(block: BlockState) -> None:
     """What was collected is known and forgotten here."""
-    for j in range(block.actions.shape[0]):
+    for j in range(block.reward_sums.shape[0]):
         block.reward_counts[j] = 0.0
         block.reward_sums[j] = 0.0

@@ -184,26 +184,35 @@ MOST = 2**40
 
 
 @kernel
-def repeats(e: Estimator, F: Rows, switch: float) -> int:
+def repeats(e: Estimator, F: Rows, switch: float, lead: int) -> int:
     """How often a block with features F (rows, D) is played until det V has grown by more than 1 + switch.
 
+    The first `lead` rows take the place of the next `lead` in the first pass, see `block_state.slot`.
+
     The rarely switching rule of OFUL (Abbasi-Yadkori, Pal and Szepesvari 2011, Section 5.1): the number is
-    known in advance, for V + k F^T F is. At least once; once for switch = 0.
+    known in advance, for V after k passes is. At least once; once for switch = 0.
     """
     if switch <= 0.0:
         return 1
     rows, D = F.shape
     G, R, trial = np.zeros((D, D)), np.empty((D, D)), np.empty((D, D))
+    other = np.zeros((D, D))  # what the first pass has more than another one
     for row in range(rows):
         for i in range(D):
             for j in range(D):
-                G[i, j] += F[row, i] * F[row, j]
-    # det(V + low G) has not grown enough, det(V + high G) has; first k = 0 says what is enough.
+                share = F[row, i] * F[row, j]
+                if row >= lead:
+                    G[i, j] += share
+                if row < 2 * lead:
+                    other[i, j] += share if row < lead else -share
+    # After `low` passes det V has not grown enough, after `high` it has; first k = 0 says what is enough.
     k, low, high, enough = 0, 0, MOST, 0.0
     while high - low > 1:
         for i in range(D):
             for j in range(D):
                 trial[i, j] = (e.V[i, j] + e.V_recent[i, j]) + k * G[i, j]
+                if k > 0:
+                    trial[i, j] += other[i, j]
         log_det = cholesky(trial, R)
         if k == 0:
             enough = log_det + math.log1p(switch)

@@ -31,6 +31,7 @@ class LearnerConfig(NamedTuple):
     growth: float  # the root holds ln(1 + growth * samples) D times ...
     by_determinant: bool  # ... or ln det V/det(lam I)
     switch: float
+    cyclic: bool  # blocks are planned and repeated as cycles: every reward is learned from
     first: Effort  # for the first plan
     later: Effort  # with the block before as a start
 
@@ -40,7 +41,7 @@ class Learner(NamedTuple):
 
     config: LearnerConfig
     estimator: Estimator
-    features: Rows  # (L, D) of the last L actions; for OM-Block (1, D)
+    features: Rows  # (L, D) of the last L actions; for OM-Block (1, D); of a cycle (m+n, D), one row a slot
 
 
 @kernel_norefcount
@@ -57,8 +58,9 @@ def learn_from_block(learner: Learner, block: BlockState) -> None:
     """The estimator takes in what the block collected, which is cleared; OM-Block the sum of its rewards."""
     config, F = learner.config, learner.features
     counts, totals = np.zeros(F.shape[0]), np.zeros(F.shape[0])
-    for j in range(config.m, block.actions.shape[0]):
-        row = 0 if config.kind == OM_BLOCK else j - config.m
+    skipped = 0 if config.cyclic else config.m
+    for j in range(skipped, block.reward_sums.shape[0]):
+        row = 0 if config.kind == OM_BLOCK else j - skipped
         counts[row] = block.reward_counts[j]
         totals[row] += block.reward_sums[j]
     if plans_made(block) > 0:
@@ -78,3 +80,26 @@ def block_features(config: LearnerConfig, memory: Memory, A0: Matrix | None, act
                 F[0, t * d + i] = work.B[i, t] if t >= config.m else actions[i, t]
             elif t >= config.m:
                 F[t - config.m, i] = work.B[i, t]
+
+
+@kernel
+def cycle_features(memory: Memory, A0: Matrix | None, before: Rows, actions: Rows, F: Rows) -> None:
+    """F (m+n, d) of a cycle (d, n) that is played after the actions `before` (d, m), one row a slot.
+
+    The windows of its first m actions hold what was played before in the first pass, and the end of the cycle
+    in all others.
+    """
+    d, n = actions.shape
+    m = memory.m
+    sequence = np.empty((d, n + 2 * m))
+    for i in range(d):
+        for t in range(n + 2 * m):
+            sequence[i, t] = before[i, t] if t < m else actions[i, (t - m) % n]
+    work = make_work(memory, A0, n + 2 * m, 1)
+    features(memory, A0, sequence, 1, work)
+    for i in range(d):
+        for t in range(m):
+            F[t, i] = work.B[i, m + t]
+            F[m + t, i] = work.B[i, m + n + t]
+        for t in range(m, n):
+            F[m + t, i] = work.B[i, m + t]

@@ -18,9 +18,9 @@ from ._types import Matrix
 from .best_action import best_arm, best_in_ball
 from .block_state import BlockState, next_step, plans_made, start_block
 from .estimator import repeats
-from .learning import Learner, block_features, learn_from_block, radius
+from .learning import Learner, block_features, cycle_features, learn_from_block, radius
 from .memory import Memory
-from .optimism import OM_BLOCK, Belief
+from .optimism import Belief
 from .rewards import History, ModelParams, push, response
 from .search import search
 
@@ -56,13 +56,13 @@ class GreedyPlanner(NamedTuple):
 def plan_on_ball(planner: BallPlanner, block: BlockState, rng: np.random.Generator) -> None:
     """The block with the largest UCB that a search finds.
 
-    A block that will be repeated is planned as it will be played, as a cycle whose windows wrap around. The
-    best cycle is at least as good as the paper's best block in a cycle: its bound holds against it as well.
+    A block that will be repeated is planned as it will be played, as a cycle whose windows wrap around, and
+    every one of its rewards is learned with the feature that was really played; see `O3M` for what is proven.
     """
     config, e, F = planner.learner.config, planner.learner.estimator, planner.learner.features
     memory, A0 = planner.memory, planner.A0
     n, d = block.actions.shape
-    wrap = config.switch > 0.0 and config.kind != OM_BLOCK
+    m = memory.m
     started = plans_made(block) > 0
     warm = np.empty((d, n if started else 0))
     for i in range(d):
@@ -70,12 +70,24 @@ def plan_on_ball(planner: BallPlanner, block: BlockState, rng: np.random.Generat
             warm[i, t] = block.actions[t, i]
     belief = Belief(e.theta, e.V_inv, radius(config, e), config.kind)
     effort = config.later if started else config.first
-    best, _, _, _ = search(memory, A0, belief, n, wrap, warm, effort, rng)
+    best, _, _, _ = search(memory, A0, belief, n, config.cyclic, warm, effort, rng)
+    lead = 0
+    if config.cyclic:
+        lead = m
+        # What was played before: the end of the last cycle, or nothing.
+        before = np.zeros((d, m))
+        for i in range(d):
+            for t in range(m if started else 0):
+                before[i, t] = block.actions[n - m + t, i]
+        cycle_features(memory, A0, before, best, F)
+        if not started and next_step(block) > 0:
+            F[:m] = 0.0  # another epoch's actions, which are not known here: nothing to learn from
+    else:
+        block_features(config, memory, A0, best, F)
     for i in range(d):
         for t in range(n):
             block.actions[t, i] = best[i, t]
-    block_features(config, memory, A0, best, F)
-    start_block(block, repeats(e, F, config.switch))
+    start_block(block, repeats(e, F, config.switch, lead))
 
 
 @kernel
@@ -106,7 +118,7 @@ def plan_without_memory(planner: MemorylessPlanner, block: BlockState, rng: np.r
             F[t, i] = 0.0
             for j in range(d):
                 F[t, i] += M[i, j] * action[j]
-    start_block(block, repeats(e, F, planner.learner.config.switch))
+    start_block(block, repeats(e, F, planner.learner.config.switch, 0))
 
 
 @kernel_internal

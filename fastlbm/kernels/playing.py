@@ -88,7 +88,7 @@ def play_block(
             push(model, history, action)
         repeating = passes > repeats_from
         y = reward[position] + draw(model.noise, model.sigma, noise)
-        add_reward(block, position, y)
+        add_reward(block, position, passes, y)
         expected += reward[position]
         observed += y
         if keep:

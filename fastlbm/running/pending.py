@@ -10,7 +10,7 @@ import numpy as np
 
 from .._base.validation import Array
 from ..agents.policy import Policy
-from ..kernels.block_state import add_reward
+from ..kernels.block_state import add_reward, slot
 from ..kernels.optimism import OM_BLOCK
 
 #: Steps after which a reward that has not come is given up.
@@ -61,13 +61,15 @@ class PendingRewards:
         if first < 0 or policy.learner is None:
             return  # an agent that does not learn
         n, m, member, F = self._plans[first]
-        position = (step - first) % n
+        passes, position = divmod(step - first, n)
         current = first == next(reversed(self._plans))
         if policy.learner.config.kind != OM_BLOCK:
+            # Of a cycle all rewards are learned from, else those behind the first m.
+            row = slot(position, passes, m) if len(F) == n + m else position - m
             if current:
-                add_reward(policy.block, position, y)
-            elif position >= m:
-                policy.absorb_late(F[position - m], y, member)
+                add_reward(policy.block, position, passes, y)
+            elif row >= 0:
+                policy.absorb_late(F[row], y, member)
             return
         rewards = self._blocks.setdefault(step - position, np.full(n, math.nan))
         rewards[position] = y
@@ -75,7 +77,7 @@ class PendingRewards:
             del self._blocks[step - position]
             if current:
                 for j in range(m, n):
-                    add_reward(policy.block, j, float(rewards[j]))
+                    add_reward(policy.block, j, passes, float(rewards[j]))
             else:
                 policy.absorb_late(F[0], float(rewards[m:].sum()), member)
 
