@@ -2,6 +2,21 @@
 
 They play blocks of m+L actions, learn from the last L rewards of each, and continue from the true history;
 the last block is cut.
+
+With `switch` = C > 0 a plan is repeated until det V has grown by more than 1 + C. On the ball O3M and OM plan,
+play and learn it as a cycle of period n = m+L: every reward counts, with the feature that was really played.
+Proven for O3M, for exact plans and while theta lies in the confidence sets (with probability 1 - delta): the
+regret against T steps of the best cycle of that period is at most
+
+    4 n R N + 2 beta sqrt(1 + C) sqrt(2 T d ln(1 + x) max(1, rho^2/lam)),   N <= 1 + d ln(1 + x)/ln(1 + C)
+
+with x = T rho^2/(d lam), rho and beta as in `theory`, and N plans. For every plan but the last multiplies
+det V by more than 1 + C, and ln det V/det(lam I) <= d ln(1 + x). The first pass, whose windows hold other
+actions, and the last one of a plan lose at most 2 n R each. In any other pass all features b are those that
+were planned, so that optimism bounds its loss by the sum of 2 beta ||b|| in the norm of V at the plan; since
+det V has not grown by more than 1 + C until then, that is at most sqrt(1 + C) times the norm of V at the step
+(Abbasi-Yadkori, Pal and Szepesvari 2011, Lemma 12), and their elliptical potential bounds the sum.
+Not proven: anything for plans that a search found, which may miss the best cycle, nor for OM.
 """
 
 from __future__ import annotations
@@ -93,7 +108,8 @@ class O3M(BlockAgent):
     Knows m, gamma and A0 (the identity by default). `horizon` sets the block length L (Theorem 1, unless
     given) and delta (1/horizon, unless given); `lam` regularises; `subgaussian` is the factor of the noise.
     `radius` is "trace", the paper's form, or "determinant", never larger. With `switch` = C > 0 a block is
-    repeated until det V has grown by the factor 1 + C; with 0 every block is planned anew.
+    repeated until det V has grown by the factor 1 + C; with 0 every block is planned anew. What is proven of
+    that is at the top of agents/block_learners.py.
 
     >>> import fastlbm as lbm
     >>> env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)

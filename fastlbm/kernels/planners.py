@@ -57,7 +57,7 @@ def plan_on_ball(planner: BallPlanner, block: BlockState, rng: np.random.Generat
     """The block with the largest UCB that a search finds.
 
     A block that will be repeated is planned as it will be played, as a cycle whose windows wrap around, and
-    every one of its rewards is learned with the feature that was really played; see `O3M` for what is proven.
+    every one of its rewards is learned with the feature that was really played.
     """
     config, e, F = planner.learner.config, planner.learner.estimator, planner.learner.features
     memory, A0 = planner.memory, planner.A0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -230,26 +229,76 @@ def test_learners_come_close_to_the_best_cycle(kind: str, name: str) -> None:
 # --- rarely switching -----------------------------------------------------------------------------------
 
 
+def learned_features(actions: np.ndarray, m: int, gamma: float, kind: str, n: int) -> np.ndarray:
+    """What a learner takes from blocks of n actions: every feature of a cycle, else the last L of a block."""
+    if kind == "ball":
+        return naive.features(np.vstack((np.zeros((m, 3)), actions)), m, gamma, None)
+    return np.concatenate([naive.features(block, m, gamma, None) for block in actions.reshape(-1, n, 3)])
+
+
 @pytest.mark.parametrize("kind", ["ball", "finite"])
 @pytest.mark.parametrize("switch", [0.3, 1.0])
 def test_a_plan_is_kept_until_the_determinant_has_grown(kind: str, switch: float) -> None:
     m, L, T = 1, 4, 400
+    n = m + L
     env = lbm.LBM(THETA, m=m, gamma=-2.0, actions=SETS[kind])
     agent = lbm.O3M(m, -2.0, T, L=L, switch=switch)
     run = lbm.run(env, agent, T=T, keep_actions=True)
-    blocks = run.actions.reshape(-1, m + L, 3)
-    V = np.eye(3)
-    planned, plans = V, 1
-    for before, block in itertools.pairwise(blocks):
-        B = naive.features(before, m, -2.0, None)
-        V = V + B.T @ B
-        grown = np.linalg.det(V) > (1.0 + switch) * np.linalg.det(planned)
-        if not grown:
-            np.testing.assert_array_equal(block, before)
-        else:
+    planned, plans = np.eye(3), 1
+    for end in range(n, T, n):
+        B = learned_features(run.actions[:end], m, -2.0, kind, n)
+        V = np.eye(3) + B.T @ B
+        if np.linalg.det(V) > (1.0 + switch) * np.linalg.det(planned):
             planned, plans = V, plans + 1
+        else:
+            np.testing.assert_array_equal(run.actions[end : end + n], run.actions[end - n : end])
     assert run.plans == plans
-    assert plans < len(blocks) / 2
+    assert plans < T / n / 2
+
+
+@pytest.mark.parametrize("algorithm", ["O3M", "OM"])
+@pytest.mark.parametrize(("m", "L"), [(1, 1), (2, 3), (3, 1)])
+def test_a_cycle_learns_from_every_reward_with_the_feature_really_played(
+    algorithm: str, m: int, L: int
+) -> None:
+    live = BLOCKS[algorithm](m, -2.0, 500, L=L, switch=1.0).start(lbm.Ball(3), seed=1)
+    rng = np.random.default_rng(0)
+    actions, y, starts = [], [], []
+    for t in range(120):
+        plans = live.plans
+        actions.append(live.act())
+        if live.plans > plans:
+            starts.append(t)
+        y.append(float(rng.uniform(-1.0, 1.0)))
+        if t % 7 != 5:
+            live.update(y[-1])
+        if t >= 30 and (t - 30) % 7 == 5:
+            live.update(y[t - 30], step=t - 30)  # late: of this plan or of one before
+    known = [t for t in range(starts[-1]) if t % 7 != 5 or t + 30 < 120]
+    B = naive.features(np.vstack((np.zeros((m, 3)), actions)), m, -2.0, None)[known]
+    V = np.eye(3) + B.T @ B
+    np.testing.assert_allclose(live.V_inv, np.linalg.inv(V), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(live.theta, np.linalg.solve(V, B.T @ np.array(y)[known]), rtol=1e-9)
+
+
+def test_a_restart_does_not_learn_from_windows_that_it_does_not_know() -> None:
+    env = lbm.LBM(THETA, m=2, gamma=-2.0)
+    run = lbm.run(env, lbm.Doubling(lbm.O3M(2, -2.0, 40, L=3, switch=1.0)), T=600, seed=0)
+    assert run.reward[-1] > 0.8 * 600 * lbm.best_cycle(env, period=5).average
+
+
+@pytest.mark.parametrize(
+    ("d", "m", "gamma", "T"), [(1, 1, -3.0, 10**5), (1, 1, -3.0, 300), (3, 5, -3.0, 10**4), (2, 3, 0.5, 3000)]
+)
+def test_a_cycle_whose_first_actions_pay_is_not_kept_for_nothing(
+    d: int, m: int, gamma: float, T: int
+) -> None:
+    """Blocks of which only rests were learned from were repeated almost for ever."""
+    env = lbm.LBM.random(d=d, m=m, gamma=gamma, seed=1)
+    agent = lbm.O3M(m, gamma, T, L=1, switch=1.0)
+    best = T * lbm.best_cycle(env, period=m + 1).average
+    rewards = [lbm.run(env, agent, T, seed=seed, record=1).reward[-1] for seed in range(12)]
+    assert min(rewards) > 0.8 * best
 
 
 def test_plans_grow_with_the_logarithm_of_the_horizon() -> None:

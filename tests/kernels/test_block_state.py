@@ -84,11 +84,23 @@ def test_a_new_block_begins_at_its_first_action_and_time_goes_on() -> None:
 def test_rewards_add_up_by_position_until_they_are_cleared() -> None:
     block = a_block(3)
     for position, y in ((0, 0.5), (2, -1.0), (2, 0.25)):
-        add_reward(block, position, y)
+        add_reward(block, position, 0, y)
     np.testing.assert_array_equal(block.reward_sums, [0.5, 0.0, -0.75])
     np.testing.assert_array_equal(block.reward_counts, [1.0, 0.0, 2.0])
     clear_rewards(block)
     assert not block.reward_sums.any()
+    assert not block.reward_counts.any()
+
+
+def test_the_rewards_of_a_first_pass_are_kept_apart_where_its_windows_are() -> None:
+    block = make_block_state(3, 2, lead=2)
+    for passes in range(3):
+        for position in range(3):
+            add_reward(block, position, passes, 10.0 * passes + position)
+    # Two slots for the beginning of the first pass, then the positions.
+    np.testing.assert_array_equal(block.reward_sums, [0.0, 1.0, 30.0, 32.0, 36.0])
+    np.testing.assert_array_equal(block.reward_counts, [1.0, 1.0, 2.0, 2.0, 3.0])
+    clear_rewards(block)
     assert not block.reward_counts.any()
 
 

@@ -314,44 +314,59 @@ def test_repetitions_by_brute_force(D: int, rows: int, switch: float) -> None:
     for N in (0, 3, 40):
         e = learned(D, N, 0.8)
         F = samples(rows, D, seed=5)[0]
-        assert repeats(e, F, switch) == naive.repeats(e.V + e.V_recent, F, switch, 10**5)
+        assert repeats(e, F, switch, 0) == naive.repeats(e.V + e.V_recent, F, switch, 10**5)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("switch", [0.1, 1.0, 7.3])
+@pytest.mark.parametrize("lead", [1, 2, 3])
+def test_repetitions_of_a_cycle_by_brute_force(lead: int, switch: float) -> None:
+    for n in (3, 4, 7):
+        e, F = learned(3, 5, 0.8), 0.4 * samples(lead + n, 3, seed=n)[0]
+        V = e.V + e.V_recent
+        first, later = np.vstack((F[:lead], F[2 * lead :])), F[lead:]
+        grown = V + first.T @ first  # after one pass
+        k = 1
+        while np.linalg.det(grown) <= (1.0 + switch) * np.linalg.det(V):
+            grown, k = grown + later.T @ later, k + 1
+        assert repeats(e, F, switch, lead) == k
 
 
 @pytest.mark.parametrize("N", [0, 10, 600])
 def test_repetitions_in_many_dimensions(N: int) -> None:
     for D, rows in ((12, 3), (66, 1), (66, 4)):
         e, F = learned(D, N), samples(rows, D, seed=1)[0]
-        assert repeats(e, F, 0.7) == naive.repeats(e.V + e.V_recent, F, 0.7, 10**5)
+        assert repeats(e, F, 0.7, 0) == naive.repeats(e.V + e.V_recent, F, 0.7, 10**5)
 
 
 @pytest.mark.nojit
 def test_repetitions_by_hand() -> None:
     one = np.ones((1, 1))
     for switch, expected in ((0.5, 1), (1.5, 2), (9.5, 10), (1e6 - 0.5, 10**6)):
-        assert repeats(make_estimator(1, 1.0), one, switch) == expected
-    assert repeats(make_estimator(1, 4.0), one, 1.1) == 5
-    assert repeats(make_estimator(2, 1.0), np.eye(2), 14.5) == 3  # det = (1 + k)^2
+        assert repeats(make_estimator(1, 1.0), one, switch, 0) == expected
+    assert repeats(make_estimator(1, 4.0), one, 1.1, 0) == 5
+    assert repeats(make_estimator(2, 1.0), np.eye(2), 14.5, 0) == 3  # det = (1 + k)^2
 
 
 @pytest.mark.nojit
 def test_no_switch_means_once() -> None:
     e = learned(3, 5)
     for F in (samples(2, 3)[0], np.zeros((2, 3))):
-        assert repeats(e, F, 0.0) == 1
+        assert repeats(e, F, 0.0, 0) == 1
 
 
 @pytest.mark.nojit
 def test_features_that_add_nothing_are_repeated_most_often() -> None:
     e = learned(3, 5)
-    assert repeats(e, np.zeros((2, 3)), 0.5) == MOST
-    assert repeats(e, np.full((1, 3), 1e-12), 0.5) == MOST
-    assert repeats(e, np.zeros((0, 3)), 0.5) == MOST
+    assert repeats(e, np.zeros((2, 3)), 0.5, 0) == MOST
+    assert repeats(e, np.full((1, 3), 1e-12), 0.5, 0) == MOST
+    assert repeats(e, np.zeros((0, 3)), 0.5, 0) == MOST
 
 
 @pytest.mark.nojit
 def test_very_many_repetitions() -> None:
     b = np.array([[1e-5]])
-    k = repeats(make_estimator(1, 1.0), b, 1.0)
+    k = repeats(make_estimator(1, 1.0), b, 1.0, 0)
     assert k == pytest.approx(1e10, rel=1e-4)
     assert k < MOST
 
@@ -360,7 +375,7 @@ def test_very_many_repetitions() -> None:
 def test_repetitions_only_read() -> None:
     e = learned(3, 5)
     before = [part.copy() for part in e]
-    repeats(e, samples(2, 3)[0], 2.0)
+    repeats(e, samples(2, 3)[0], 2.0, 0)
     for part, was in zip(e, before, strict=True):
         np.testing.assert_array_equal(part, was)
 
@@ -371,7 +386,7 @@ def test_repetitions_only_read() -> None:
 def test_det_has_just_grown_enough(D: int, rows: int, N: int, switch: float) -> None:
     e, F = learned(D, N), samples(rows, D, seed=N)[0]
     V = e.V + e.V_recent
-    k = repeats(e, F, switch)
+    k = repeats(e, F, switch, 0)
 
     def growth(times: int) -> float:
         return float(np.linalg.slogdet(V + times * F.T @ F)[1] - np.linalg.slogdet(V)[1])
