@@ -3,8 +3,8 @@
 They play blocks of m+L actions, learn from the last L rewards of each, and continue from the true history;
 the last block is cut.
 
-With `switch` = C > 0 a plan is repeated until det V has grown by more than 1 + C. On the ball O3M and OM plan,
-play and learn it as a cycle of period n = m+L: every reward counts, with the feature that was really played.
+With `switch` = C > 0 a plan is repeated until det V has grown by more than 1 + C. On the ball O3M and OM
+plan, play and learn it as a cycle of period n = m+L: every reward counts, with the feature really played.
 Proven for O3M, for exact plans and while theta lies in the confidence sets (with probability 1 - delta): the
 regret against T steps of the best cycle of that period is at most
 
