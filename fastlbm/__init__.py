@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     )
     from .experiments.many import run_many
     from .experiments.study import Study
-    from .model.actions import Ball, Contextual, Finite
+    from .model.actions import Ball, Contextual, Finite, Scheduled
     from .model.lbm import LBM
     from .planning.blocks import best_block, plan_block
     from .planning.bounds import opt_bounds
@@ -100,6 +100,7 @@ __all__ = [
     "Live",
     "OMBlock",
     "OracleGreedy",
+    "Scheduled",
     "Study",
     "__version__",
     "best_block",
@@ -119,6 +120,7 @@ _OWNERS = {
     "EvidenceSelector": "agents",
     "Ball": "model.actions",
     "Contextual": "model.actions",
+    "Scheduled": "model.actions",
     "Cyclic": "agents",
     "Doubling": "agents",
     "Finite": "model.actions",

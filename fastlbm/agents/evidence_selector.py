@@ -194,6 +194,11 @@ class SelectorPolicy(MemberPolicy):
         self.features = np.zeros((len(self.block.actions), self.features.shape[1]))
         candidate_features(self.candidates, self.recent, self.block.actions, self.features)
 
+    def ensure_block(self) -> None:
+        super().ensure_block()
+        if self.replans:
+            candidate_features(self.candidates, self.recent, self.block.actions, self.features)
+
     def cursor(self) -> list[int]:
         return [len(self.features)]
 

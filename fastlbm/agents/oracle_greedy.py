@@ -10,7 +10,7 @@ from ..kernels.rewards import make_history
 from ..model.actions import ActionSet
 from ..model.lbm import LBM
 from .base import Agent
-from .policy import CompiledPolicy, Policy, Rng, arms_of
+from .policy import CompiledPolicy, Policy, Rng
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -35,7 +35,7 @@ class GreedyPolicy(CompiledPolicy):
     def __init__(self, env: LBM, rng: Rng, step: int) -> None:
         super().__init__(1, env.d, rng, step)
         model = env._params()
-        self.planner = GreedyPlanner(model, make_history(model), arms_of(env.actions))
+        self.planner = GreedyPlanner(model, make_history(model), env.actions.sets())
 
     def state(self) -> dict[str, Array]:
         return super().state() | {f"history.{name}": a for name, a in self.planner.history._asdict().items()}

@@ -13,14 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._base.validation import Array
-from .._base.values import writable
 from ..kernels.block_state import BlockState, is_done, make_block_state, plans_made
 from ..kernels.episode import plan_next_block, run_blocks
 from ..kernels.estimator import absorb, estimate
 from ..kernels.learning import Learner
 from ..kernels.playing import Recorder, elapsed, play_block
 from ..kernels.rewards import History, ModelParams
-from ..model.actions import ActionSet, Ball, Contextual, Finite
 
 Rng = np.random.Generator
 
@@ -36,6 +34,11 @@ class Policy(ABC):
     """An agent at work. A policy must have a `block` and plan the next one; the rest has defaults."""
 
     rng: Rng
+
+    @property
+    def replans(self) -> bool:
+        """Whether the rest of a block may change at every step, when its set is revealed."""
+        return False
 
     @property
     @abstractmethod
@@ -70,9 +73,10 @@ class Policy(ABC):
         self, model: ModelParams, history: History, recorder: Recorder, noise: Rng, until: int
     ) -> None:
         """Play until so many steps of the episode are over."""
-        while elapsed(recorder) < until:
+        while (now := int(elapsed(recorder))) < until:
             self.ensure_block()
-            play_block(model, history, recorder, self.block, noise, until)
+            end = now + 1 if self.replans else until
+            play_block(model, history, recorder, self.block, noise, end)
 
     def absorb_late(self, b: Array, y: float, member: int) -> None:
         """A reward of the feature b, of a block that the member planned and that is over."""
@@ -155,8 +159,16 @@ class WrappingPolicy(Policy):
     def origin(self) -> Origin:
         return self.inner.origin
 
+    @property
+    def replans(self) -> bool:
+        return self.inner.replans
+
     def plan_next_block(self) -> None:
         self.inner.plan_next_block()
+
+    def ensure_block(self) -> None:
+        super().ensure_block()
+        self.inner.ensure_block()
 
     def absorb_late(self, b: Array, y: float, member: int) -> None:
         self.inner.absorb_late(b, y, member)
@@ -172,11 +184,3 @@ class WrappingPolicy(Policy):
 
     def set_cursor(self, cursor: list[int]) -> None:
         self.inner.set_cursor(cursor)
-
-
-def arms_of(actions: ActionSet) -> Array:
-    """The arms (S, K, d): none for the ball, one set for a finite set, one a step for a contextual set."""
-    if isinstance(actions, Ball):
-        return np.zeros((0, 0, actions.d))
-    assert isinstance(actions, (Finite, Contextual))
-    return writable(actions.arms if isinstance(actions, Contextual) else actions.arms[None])

@@ -5,12 +5,12 @@
 
 from typing import TYPE_CHECKING
 
-from .actions import ActionSet, Ball, Contextual, Finite
+from .actions import ActionSet, Ball, Contextual, Finite, Scheduled
 
 if TYPE_CHECKING:
     from .lbm import LBM
 
-__all__ = ["LBM", "ActionSet", "Ball", "Contextual", "Finite"]
+__all__ = ["LBM", "ActionSet", "Ball", "Contextual", "Finite", "Scheduled"]
 
 
 def __getattr__(name: str) -> object:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +37,18 @@ class ActionSet(Value, ABC):
     def steps(self) -> float:
         """How many steps have a set: infinity unless the set depends on the step."""
         return math.inf
+
+    @property
+    def varies(self) -> bool:
+        """Whether every step has a set of its own."""
+        return self.steps < math.inf
+
+    #: Whether an agent knows the sets of later steps.
+    known_ahead: ClassVar[bool] = True
+
+    @abstractmethod
+    def sets(self) -> Array:
+        """The arms (S, K, d): no set for the ball, one for a finite set, else one a step; writable."""
 
     def require(self, T: int) -> None:
         """Raise `ValueError` unless the first T steps all have a set."""
@@ -77,6 +90,10 @@ class Ball(ActionSet):
     def __init__(self, d: int) -> None:
         self._set(d=validation.integer("d", d, low=1))
 
+    def sets(self) -> Array:
+        """None: an array (0, 0, d)."""
+        return np.zeros((0, 0, self.d))
+
     def project(self, actions: ArrayLike, start: int = 0) -> Array:
         """Rows longer than 1 are scaled to norm 1.
 
@@ -114,6 +131,10 @@ class _Arms(ActionSet):
     def K(self) -> int:
         """Number of arms (of each step)."""
         return int(self.arms.shape[-2])
+
+    def sets(self) -> Array:
+        """A copy of the arms, with an axis for the steps."""
+        return self.arms.reshape(-1, *self.arms.shape[-2:]).copy()
 
     @abstractmethod
     def _sets(self, start: int, n: int) -> Array:
@@ -174,20 +195,8 @@ class Finite(_Arms):
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
-class Contextual(_Arms):
-    """Arms (T, K, d) in the unit ball: step t has its own K arms, `arms[t]`.
-
-    >>> import fastlbm as lbm
-    >>> sets = lbm.Contextual([[[1.0], [0.5]], [[-1.0], [-0.5]]])
-    >>> sets.match([[0.6], [-0.6]])
-    array([1, 1])
-    >>> sets.project([[0.6]], start=1)
-    array([[-0.5]])
-    >>> sets.require(3)
-    Traceback (most recent call last):
-    ...
-    ValueError: actions must offer a set for each of T=3 steps, got 2
-    """
+class _StepArms(_Arms):
+    """Arms (T, K, d): every step has a set of its own."""
 
     def __init__(self, arms: ArrayLike) -> None:
         self._set(arms=_arms(arms, (None, None, None)))
@@ -204,6 +213,40 @@ class Contextual(_Arms):
         return self.arms[start : start + n]
 
 
+class Contextual(_StepArms):
+    """Arms (T, K, d) in the unit ball: step t has its own K arms, `arms[t]`, revealed at that step.
+
+    Remark 1, rmk:context, of the paper. An agent does not know the sets of later steps, though they are all
+    here; it plans as if those seen last came again. Sets that are known in advance are a `Scheduled`.
+
+    >>> import fastlbm as lbm
+    >>> sets = lbm.Contextual([[[1.0], [0.5]], [[-1.0], [-0.5]]])
+    >>> sets.match([[0.6], [-0.6]])
+    array([1, 1])
+    >>> sets.project([[0.6]], start=1)
+    array([[-0.5]])
+    >>> sets.require(3)
+    Traceback (most recent call last):
+    ...
+    ValueError: actions must offer a set for each of T=3 steps, got 2
+    """
+
+    __slots__ = ()
+    known_ahead = False
+
+
+class Scheduled(_StepArms):
+    """Arms (T, K, d) as of a `Contextual`, all of them known in advance: agents plan with the sets to come.
+
+    >>> import fastlbm as lbm
+    >>> env = lbm.LBM([1.0], m=1, gamma=-1.0, actions=lbm.Scheduled([[[1.0], [0.5]], [[1.0], [0.5]]]))
+    >>> env.actions.steps
+    2
+    """
+
+    __slots__ = ()
+
+
 def _arms(arms: ArrayLike, shape: tuple[None, ...]) -> Array:
     checked = validation.array("arms", arms, shape)
     if checked.size == 0:
@@ -218,8 +261,9 @@ def _norms(vectors: Array) -> Array:
 
 
 #: Every set of actions, by the name that a study file has for it.
-ACTION_SETS: dict[str, type[Ball | Finite | Contextual]] = {
+ACTION_SETS: dict[str, type[Ball | Finite | Contextual | Scheduled]] = {
     "ball": Ball,
     "finite": Finite,
     "contextual": Contextual,
+    "scheduled": Scheduled,
 }

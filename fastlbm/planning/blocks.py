@@ -14,11 +14,10 @@ from numpy.typing import ArrayLike
 
 from .._base import validation
 from .._base.validation import Array, Seed
-from .._base.values import writable
 from ..kernels.memory import make_memory
 from ..kernels.optimism import Belief
 from ..kernels.search import Effort, search
-from ..model.actions import ActionSet, Ball, Contextual, Finite
+from ..model.actions import ActionSet, Ball
 from ..model.lbm import LBM
 from ..model.memory_matrix import check_memory_matrix
 from .effort import COLD_BLOCK, SEARCHES, UNLIMITED, WARM_BLOCK, cold_block
@@ -71,7 +70,7 @@ def plan_block(
     if actions is not None and actions.d != d:
         raise ValueError(f"actions must have the dimension d={d}, got {actions.d}")
     if actions is not None and not isinstance(actions, Ball):
-        if isinstance(actions, Contextual):
+        if actions.varies:
             actions.require(m + L)
         planner = FinitePlanner(arms_of(actions, m + L), m=m, gamma=gamma, A0=matrix)
         return planner.plan(belief, L, seed, require_exact=exact)
@@ -142,10 +141,8 @@ def search_ball(
 
 
 def arms_of(actions: ActionSet, steps: int) -> Array:
-    """The arms (K, d), or (steps, K, d) of the first steps of a contextual set."""
-    if not isinstance(actions, (Finite, Contextual)):
-        raise TypeError(f"actions must be a Ball, a Finite or a Contextual, got {actions!r}")
-    return writable(actions.arms[:steps] if isinstance(actions, Contextual) else actions.arms)
+    """The arms (K, d), or (steps, K, d) of the first steps of a set that varies."""
+    return actions.sets()[:steps] if actions.varies else actions.sets()[0]
 
 
 def finite_memory(env: LBM) -> int:

@@ -13,7 +13,7 @@ from .._base import validation
 from .._base.validation import Seed
 from .._base.values import writable
 from ..kernels.memory import isotropic_scale
-from ..model.actions import Ball, Contextual
+from ..model.actions import Ball
 from ..model.lbm import LBM
 from .blocks import arms_of, best_block, finite_memory, search_ball
 from .cycles import best_cycle, reward_of_cycle, true_belief
@@ -63,7 +63,7 @@ def _finite_bounds(env: LBM, T: int, L: int | None, max_period: int | None, seed
     try:
         value = planner.optimum(env.theta, T)
     except ValueError:
-        if isinstance(env.actions, Contextual):
+        if env.actions.varies:
             raise
         return _sandwich(env, T, L, max_period, seed)
     return _exact(value, T, "dynamic programming over the last m actions")

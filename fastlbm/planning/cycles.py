@@ -9,7 +9,7 @@ from .._base.validation import Array, Seed
 from .._base.values import writable
 from ..kernels import ties
 from ..kernels.optimism import O3M, Belief
-from ..model.actions import Contextual, Finite
+from ..model.actions import Finite
 from ..model.lbm import LBM
 from ..model.memory_matrix import check_memory_matrix
 from .blocks import finite_memory, search_ball
@@ -30,8 +30,8 @@ def best_cycle(env: LBM, period: int | None = None, max_period: int | None = Non
     ((2, 2), 0.7275)
     """
     m = finite_memory(env)
-    if isinstance(env.actions, Contextual):
-        raise ValueError("env.actions must be the same at every step for a cycle, got a Contextual")
+    if env.actions.varies:
+        raise ValueError(f"env.actions must be the same at every step for a cycle, got {env.actions!r}")
     if period is not None:
         periods = [validation.integer("period", period, low=1)]
     else:

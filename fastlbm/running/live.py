@@ -99,6 +99,8 @@ class Live:
             self._pending = PendingRewards()  # a new epoch of Doubling has forgotten them
         if policy.plans != plans or self.t == 0:
             self._pending.begin(self.t, policy)
+        elif policy.replans:
+            self._pending.revise(policy)
         self._pending.expect(self.t)
         return next_action(policy.block)
 

@@ -39,6 +39,12 @@ class PendingRewards:
         n, m = len(policy.block.actions), learner.config.m
         self._plans[start] = (n, m, policy.origin.member, learner.features.copy())
 
+    def revise(self, policy: Policy) -> None:
+        """The rest of the present block was planned anew."""
+        if self._plans and policy.learner is not None:
+            first = next(reversed(self._plans))
+            self._plans[first] = (*self._plans[first][:3], policy.learner.features.copy())
+
     def _plan_of(self, step: int) -> int:
         starts = list(self._plans)
         at = bisect.bisect_right(starts, step)

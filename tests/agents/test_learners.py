@@ -17,6 +17,7 @@ SETS = {
     "ball": lbm.Ball(3),
     "finite": lbm.Finite(ARMS),
     "contextual": lbm.Contextual([problems.ball(4, 3, np.random.default_rng(t)) for t in range(300)]),
+    "scheduled": lbm.Scheduled([problems.ball(4, 3, np.random.default_rng(t)) for t in range(300)]),
 }
 BLOCKS = {"O3M": lbm.O3M, "OM": lbm.OM, "OM-Block": lbm.OMBlock}
 
@@ -183,7 +184,7 @@ def test_oracle_greedy_takes_the_best_action_of_each_step(kind: str, m: float) -
         best = np.linalg.norm(g)
         if kind != "ball":
             sets = SETS[kind].arms
-            best = (sets[t] if kind == "contextual" else sets) @ g
+            best = (sets[t] if SETS[kind].varies else sets) @ g
         assert steps[t] == pytest.approx(np.max(best), rel=1e-9)
 
 

@@ -20,7 +20,7 @@ from tests.agents.test_learners import ROTTING, SETS, THETA, agents
 @pytest.mark.parametrize("name", agents())
 def test_the_record_is_what_the_model_says_of_the_actions(name: str, kind: str) -> None:
     agent = agents()[name]
-    if kind == "contextual" and getattr(agent, "switch", 0.0) > 0.0:
+    if SETS[kind].varies and getattr(agent, "switch", 0.0) > 0.0:
         pytest.skip("refused")
     env = lbm.LBM(THETA, m=2, gamma=-3.0, actions=SETS[kind])
     run = lbm.run(env, agent, T=130, keep_actions=True)
