@@ -20,11 +20,10 @@ AGENTS = {
 }
 
 
-def other_future() -> np.ndarray:
-    sets = SETS.copy()
-    sets[CUT + 1 :] = np.stack(
-        [problems.ball(4, 3, np.random.default_rng(t + 99)) for t in range(T - CUT - 1)]
-    )
+def other_future(last: int = CUT) -> np.ndarray:
+    """The same sets up to a last step, and others behind it."""
+    sets = np.stack([problems.ball(4, 3, np.random.default_rng(t + 99)) for t in range(T)])
+    sets[: last + 1] = SETS[: last + 1]
     return sets
 
 
