@@ -56,6 +56,7 @@ def ascend(
     helps, when it cannot beat the others or the value `champion`, or after `ticks` evaluations. Returns the
     number of block values and gradients computed, over all starts.
     """
+    # Long: with the copy to x in a function of its own, and fewer lines, a cold plan takes 4% longer.
     d, count = x.shape[0], values.shape[0]
     lanes = min(count, LANES)
     N = x.shape[1] // count * lanes

@@ -1,9 +1,9 @@
 """The search for a best block in the unit ball: owns starts and local moves, leaves climbing to `ascend`.
 
-The UCBs of the paper's Section 4, sec:algo, and the reward of equation (5), eq:best_block, have many local
-maxima, and good blocks are nearly periodic. So the starts are good cycles of a
-few periods, themselves found by ascent, at each phase, and random cycles, all tiled; the greedy sequence;
-random blocks; and blocks of the caller, such as the previous plan.
+The UCBs of the paper's Section 4, sec:algo, and the reward of equation (4), eq:rwd_lower_bound, have many
+local maxima, and good blocks are nearly periodic. So the starts are good cycles of a few periods, themselves
+found by ascent, at each phase, and random cycles, all tiled; the greedy sequence; random blocks; and blocks
+of the caller, such as the previous plan.
 Then the best block found is changed: an action turned into a rest or back, a stretch drawn anew, taken from
 elsewhere or made periodic, an action moved; several changes side by side, with an ascent after each.
 """
