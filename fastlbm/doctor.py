@@ -58,7 +58,7 @@ def _disk_cache() -> Iterator[tuple[str, str]]:
     """Where compiled code is kept, and the digest of the sources that it belongs to."""
     kept = _jit.cache_of(search.search)
     if kept is None:
-        yield "disk cache", f"off ({_cache.why_off() or 'the kernels have no source files'})"
+        yield "disk cache", f"off ({_jit.why_not_kept(search.search)})"
         return
     place = next(filter(_cache.is_writable, kept.places), None)
     if place is None:

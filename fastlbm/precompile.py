@@ -26,22 +26,16 @@ GROUPS = ("isotropic", "general")
 
 def why_not() -> str | None:
     """Why compiling ahead is of no use: nothing is kept on disk; None if it is of use."""
-    kept = _planner()
-    if kept is None:
-        return _cache.why_off() or "NUMBA_DISABLE_JIT=1"
-    if not any(map(_cache.is_writable, kept.places)):
+    kept = _jit.cache_of(search.search)
+    if kept is not None and not any(map(_cache.is_writable, kept.places)):
         return f"no file can be written in {' or '.join(map(str, kept.places))}"
-    return None
+    return _jit.why_not_kept(search.search)
 
 
 def is_cold() -> bool:
     """Whether the cache on disk has no planner yet, the part that takes longest to compile."""
-    kept = _planner()
+    kept = _jit.cache_of(search.search)
     return kept is not None and kept.is_empty()
-
-
-def _planner() -> _cache.KernelCache | None:
-    return _jit.cache_of(search.search)
 
 
 def compile_all() -> None:

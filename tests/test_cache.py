@@ -290,6 +290,12 @@ def test_what_cannot_be_written_in_one_place_is_kept_in_the_next(tmp_path: Path)
     assert not cache.is_empty()
 
 
+def test_files_that_are_no_sources_do_no_harm(modules: Modules) -> None:
+    (modules.folders[1] / ".#outer.py").symlink_to("nobody@nowhere")  # an editor's lock
+    assert modules.run() == "5.0 0"
+    assert modules.run() == "5.0 1"
+
+
 def test_old_folders_are_removed_when_a_new_one_is_made(tmp_path: Path) -> None:
     names = [f"fastlbm-{k}" for k in range(_cache.KEPT + 2)]
     for age, name in enumerate(names):

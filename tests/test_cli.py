@@ -13,7 +13,8 @@ import pytest
 
 import fastlbm
 from fastlbm import cli, plots, precompile
-from fastlbm.kernels import _cache
+from fastlbm.kernels import _cache, search
+from fastlbm.kernels._jit import cache_of, dispatcher_of
 from fastlbm.planning import objective as blocks
 
 THETA = [0.5, 0.77, 0.09]
@@ -200,14 +201,14 @@ def test_compile_fills_the_cache_and_says_so(
     )
     assert cli.main(["compile"]) == 1
     assert "ended with 1" in capsys.readouterr().err
-    planner = precompile._planner()
+    planner = cache_of(search.search)
     assert planner is not None
     (tmp_path / "file").touch()
     monkeypatch.setattr(planner, "places", [tmp_path / "file" / "x"])
     assert precompile.is_cold()
     assert cli.main(["compile"]) == 2
     assert "no file can be written in" in capsys.readouterr().err
-    monkeypatch.setattr(precompile, "_planner", lambda: None)
+    monkeypatch.setattr(dispatcher_of(search.search), "_cache", None)
     monkeypatch.setattr(_cache, "why_off", lambda: "FASTLBM_CACHE=0")
     assert not precompile.is_cold()
     assert cli.main(["compile"]) == 2

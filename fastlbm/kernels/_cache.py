@@ -44,7 +44,7 @@ SETTINGS = (
     "LLVM_REFPRUNE_PASS", "LLVM_REFPRUNE_FLAGS", "DEBUG_NRT", "NRT_STATS", "JIT_COVERAGE",
 )  # fmt: skip
 
-_KERNELS = Path(__file__).parent
+_KERNELS = Path(__file__).resolve().parent
 _told = False
 
 
@@ -81,11 +81,14 @@ class Sources:
 
     def are_unchanged(self) -> bool:
         """Whether they still are what they were: a process may have imported some before and some after."""
-        stamps = self._stat()
-        if stamps != self._stamps:
-            if self._digest() != self.digest:
-                return False
-            self._stamps = stamps
+        try:
+            stamps = self._stat()
+            if stamps != self._stamps:
+                if self._digest() != self.digest:
+                    return False
+                self._stamps = stamps
+        except OSError:  # one of them is being replaced
+            return False
         return True
 
     def _stat(self) -> list[tuple[str, int, int, int]]:
@@ -104,7 +107,7 @@ class Sources:
 
     def _files(self) -> Iterator[Path]:
         for folder in self._folders:
-            yield from sorted(folder.glob("*.py"))
+            yield from filter(Path.is_file, sorted(folder.glob("*.py")))
 
 
 #: One of them for each folder in a process.
@@ -211,8 +214,12 @@ def is_writable(place: Path) -> bool:
 
 def attach(dispatcher: Any, mode: str) -> None:
     """Keep the code of a dispatcher on disk, apart from that of other modes; without a source it is not."""
-    if why_off() is None and os.path.isfile(dispatcher.py_func.__code__.co_filename):
+    if why_off() is not None or not os.path.isfile(dispatcher.py_func.__code__.co_filename):
+        return
+    try:
         dispatcher._cache = KernelCache(dispatcher, mode)
+    except Exception as problem:  # sources that cannot be read, or a closure over what cannot be pickled
+        _tell(f"{dispatcher.py_func.__qualname__}: {problem}")
 
 
 def _identity(value: Any) -> Any:

@@ -59,6 +59,15 @@ def cache_of(kernel: object) -> _cache.KernelCache | None:
     return found if isinstance(found, _cache.KernelCache) else None
 
 
+def why_not_kept(kernel: object) -> str | None:
+    """Why the code of a kernel is not kept on disk; None if it is."""
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return "NUMBA_DISABLE_JIT=1"
+    if cache_of(kernel) is None:
+        return _cache.why_off() or "its source cannot be read"
+    return None
+
+
 def _decorator(
     linked: type[_link.Kernel], plain: type[PlainKernel], keep: bool, forceinline: bool, **options: bool
 ) -> Callable[[F], F]:
