@@ -152,7 +152,7 @@ def test_sources_that_change_under_a_process_are_not_mixed(modules: Modules) -> 
 
 
 def test_settings_that_change_machine_code_have_code_of_their_own(modules: Modules) -> None:
-    for setting in ({}, {"NUMBA_OPT": "1"}, {"NUMBA_BOUNDSCHECK": "1"}):
+    for setting in ({}, {"NUMBA_OPT": "max"}, {"NUMBA_BOUNDSCHECK": "1"}):
         assert modules.run(**setting) == "5.0 0"
     assert modules.run() == "5.0 1"
 
@@ -284,7 +284,9 @@ def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path, monkeypatch: pyt
 def test_what_cannot_be_written_in_one_place_is_kept_in_the_next(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     halve, cache = fresh_kernel(tmp_path / "file" / "one", tmp_path / "two")
+    assert [_cache.is_writable(place) for place in cache.places] == [False, True]
     assert cache.is_empty()
+    assert not (tmp_path / "two").exists()
     halve(1.0)
     assert kept(tmp_path / "two")
     assert not cache.is_empty()

@@ -189,7 +189,8 @@ class KernelCache:
         return _tell(problem)
 
     def _file(self, types: Any, codegen: Any) -> str:
-        settings = [str(getattr(config, name, None)) for name in SETTINGS]
+        values = [getattr(config, name, None) for name in SETTINGS]
+        settings = [str(getattr(value, "_raw_value", value)) for value in values]  # NUMBA_OPT=max equals 3
         key = repr((self._key, str(types), codegen.magic_tuple(), settings))
         return f"{self._name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.nbc"
 
@@ -203,10 +204,10 @@ class KernelCache:
 
 
 def is_writable(place: Path) -> bool:
-    """Whether files can be written there."""
+    """Whether files can be written there, once it is made."""
+    existing = next(folder for folder in (place, *place.parents) if folder.exists())
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=place):
+        with tempfile.TemporaryFile(dir=existing):
             return True
     except OSError:
         return False
