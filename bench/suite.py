@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 import fastlbm as lbm
-from fastlbm.kernels._jit import fma, kernel
+from fastlbm.kernels._jit import kernel
+from fastlbm.kernels.arithmetic import fma
 from fastlbm.kernels.estimator import absorb, make_estimator
 
 from .learners import ROTTING

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .kernels import _jit, search
+from .kernels import _cache, _jit, search
 
 if TYPE_CHECKING:
     from .model.lbm import LBM
@@ -24,33 +24,37 @@ if TYPE_CHECKING:
 GROUPS = ("isotropic", "general")
 
 
-def can_keep() -> bool:
-    """Whether compiled code is kept on disk, so that compiling ahead is of use."""
-    return isinstance(search.search, _jit.Kernel) and _jit.CACHE
+def why_not() -> str | None:
+    """Why compiling ahead is of no use: nothing is kept on disk; None if it is of use."""
+    kept = _jit.cache_of(search.search)
+    if kept is not None and not any(map(_cache.is_writable, kept.places)):
+        return f"no file can be written in {' or '.join(map(str, kept.places))}"
+    return _jit.why_not_kept(search.search)
 
 
 def is_cold() -> bool:
     """Whether the cache on disk has no planner yet, the part that takes longest to compile."""
-    return can_keep() and next(_folder().glob("search.search-*.nbi"), None) is None
-
-
-def _folder() -> Path:
-    """Where the code of the planner is kept."""
-    return Path(search.search.compiled.stats.cache_path)  # type: ignore[attr-defined]
+    kept = _jit.cache_of(search.search)
+    return kept is not None and kept.is_empty()
 
 
 def compile_all() -> None:
     """Compile what agents and plans need, in several processes; nothing happens to what is there already."""
-    if not can_keep():
+    if why_not() is not None:
         return
     with ThreadPoolExecutor(min(len(GROUPS), os.cpu_count() or 1)) as pool:
         list(pool.map(_in_process, GROUPS))
 
 
 def _in_process(group: str) -> None:
-    """Run one of the GROUPS in a process; it says itself what went wrong."""
-    code = f"from fastlbm import precompile; precompile.{group}()"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    """Run one of the GROUPS in a process; it says itself what went wrong.
+
+    It runs this very package and, with -P, nothing of the current directory.
+    """
+    here = str(Path(__file__).parents[1])
+    path = f"import sys; {here!r} in sys.path or sys.path.insert(0, {here!r})"
+    code = f"{path}; from fastlbm import precompile; precompile.{group}()"
+    subprocess.run([sys.executable, "-P", "-c", code], check=True)
 
 
 def isotropic() -> None:

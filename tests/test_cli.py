@@ -13,7 +13,8 @@ import pytest
 
 import fastlbm
 from fastlbm import cli, precompile
-from fastlbm.kernels import _jit
+from fastlbm.kernels import _cache, search
+from fastlbm.kernels._jit import cache_of, dispatcher_of
 from fastlbm.planning import objective as blocks
 
 THETA = [0.5, 0.77, 0.09]
@@ -191,9 +192,24 @@ def test_compile_fills_the_cache_and_says_so(
     )
     assert cli.main(["compile"]) == 1
     assert "ended with 1" in capsys.readouterr().err
-    monkeypatch.setattr(precompile, "_folder", lambda: tmp_path)
+    planner = cache_of(search.search)
+    assert planner is not None
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(planner, "places", [tmp_path / "file" / "x"])
     assert precompile.is_cold()
-    monkeypatch.setattr(_jit, "CACHE", False)
+    assert cli.main(["compile"]) == 2
+    assert "no file can be written in" in capsys.readouterr().err
+    monkeypatch.setattr(dispatcher_of(search.search), "_cache", None)
+    monkeypatch.setattr(_cache, "why_off", lambda: "FASTLBM_CACHE=0")
     assert not precompile.is_cold()
     assert cli.main(["compile"]) == 2
-    assert "FASTLBM_CACHE" in capsys.readouterr().err
+    assert "FASTLBM_CACHE=0" in capsys.readouterr().err
+
+
+def test_compiling_runs_nothing_of_the_current_directory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "fastlbm.py").write_text("raise SystemExit(3)")
+    (tmp_path / "numpy.py").write_text("raise SystemExit(3)")
+    monkeypatch.chdir(tmp_path)
+    precompile._in_process("is_cold")  # imports all, compiles nothing

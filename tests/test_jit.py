@@ -1,19 +1,19 @@
-"""How kernels call each other: by address, in one process and from the cache of another."""
+"""How kernels are compiled and call each other, in one process; `test_cache` has those of several."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
+import numba
 import numpy as np
 import pytest
 from numba import config
+from numba.core.errors import NumbaError
 
-from fastlbm.kernels._jit import Kernel, inline, kernel, kernel_internal, kernel_norefcount
+from fastlbm.kernels import _link, _probe
+from fastlbm.kernels._jit import LINKED, dispatcher_of, inline, kernel, kernel_internal, kernel_norefcount
+from fastlbm.kernels.arithmetic import dot2, fma
 
 pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs the compiler")
+needs_link = pytest.mark.skipif(not LINKED, reason="is about calls by address")
 
 
 @kernel_internal
@@ -60,10 +60,10 @@ def test_an_error_reaches_the_caller() -> None:
         both(101)
 
 
+@needs_link
 def test_literals_do_not_compile_a_kernel_once_more() -> None:
     both(1)
-    assert isinstance(total, Kernel)
-    assert len(total.compiled.overloads) == 1
+    assert len(dispatcher_of(total).overloads) == 1
 
 
 def test_one_that_was_called_from_python_first_can_be_linked() -> None:
@@ -75,61 +75,78 @@ def test_one_that_was_called_from_python_first_can_be_linked() -> None:
     assert caller(np.full(2, 2.0)) == 16.0
 
 
-def test_parts_and_pieces_cannot_be_called_from_python() -> None:
+@needs_link
+def test_internal_kernels_cannot_be_called_from_python() -> None:
     with pytest.raises(TypeError, match="grow is for kernels"):
         grow(np.zeros(2), 1.0)
-    with pytest.raises(TypeError, match="twice is for kernels"):
-        twice(1.0)
 
-
-INNER = """
-from fastlbm.kernels._jit import inline, kernel, kernel_internal
-
-@kernel_internal
-def value(x):
-    return x + {shift}
 
 @inline
-def piece(x):
-    return 2.0 * value(x)
-
-@kernel
-def alone(x):
-    return piece(x)
-"""
-OUTER = """
-from inner import piece
-from fastlbm.kernels._jit import kernel
-
-@kernel
-def outer(x):
-    return piece(x) + 1.0
-"""
+def kind(x: object) -> str:
+    return type(x).__name__
 
 
-def in_process(folder: Path, code: str) -> list[str]:
-    """What the code prints in a process whose cache is in the folder."""
-    path = os.pathsep.join([str(folder), str(Path(__file__).parents[1])])
-    environment = {**os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": str(folder / "cache")}
-    environment.pop("FASTLBM_CACHE", None)
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return done.stdout.split()
+def test_an_inlined_kernel_is_a_python_function_in_python() -> None:
+    assert kind(3) == "int"  # Numba could not compile it
 
 
-def test_addresses_are_filled_in_when_code_comes_from_the_cache(tmp_path: Path) -> None:
-    (tmp_path / "inner.py").write_text(INNER.format(shift=1.0))
-    (tmp_path / "outer.py").write_text(OUTER)
-    run = "import outer; print(outer.outer(1.0), sum(outer.outer.compiled.stats.cache_hits.values()))"
-    # The piece is compiled into another kernel first, in a process of its own.
-    assert in_process(tmp_path, "import inner; print(inner.alone(1.0))") == ["4.0"]
-    assert in_process(tmp_path, run) == ["5.0", "0"]
-    assert in_process(tmp_path, run) == ["5.0", "1"]
-    # A kernel that has changed is compiled anew, whoever calls it.
-    (tmp_path / "inner.py").write_text(INNER.format(shift=20.0))
-    assert in_process(tmp_path, run) == ["43.0", "1"]
-    # One whose result has another type is refused.
-    (tmp_path / "inner.py").write_text(INNER.format(shift="1.0j"))
-    with pytest.raises(subprocess.CalledProcessError) as error:
-        in_process(tmp_path, run)
-    assert "delete Numba's cache" in error.value.stderr
+@needs_link
+def test_one_without_reference_counts_cannot_take_arrays_from_another() -> None:
+    @kernel_norefcount
+    def leaking(n: int) -> float:
+        return make(n)[0]
+
+    with pytest.raises(NumbaError, match=r"leaking does not count references .* call make"):
+        leaking(3)
+
+
+@needs_link
+def test_one_without_reference_counts_cannot_return_arrays() -> None:
+    @kernel_norefcount
+    def lending(x: np.ndarray) -> np.ndarray:
+        return x
+
+    @kernel
+    def borrowing(x: np.ndarray) -> float:
+        return lending(x)[0]
+
+    for caller in (lending, borrowing):
+        with pytest.raises(NumbaError, match=r"lending does not count .* must not return arrays"):
+            caller(np.zeros(2))
+
+
+def test_fused_products_round_once_in_compiled_code() -> None:
+    @kernel
+    def rest(x: float) -> float:
+        return fma(x, x, -x * x)
+
+    assert rest(1.0 + 2.0**-30) == 2.0**-60
+    assert dot2(1.0, 2.0, 3.0, 4.0) == 14.0  # in Python
+
+
+@needs_link
+def test_an_untested_numba_must_pass_a_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise ValueError("other bits")
+
+    monkeypatch.setattr(_link, "is_tested", lambda: False)
+    assert _link.why_off.__wrapped__() is None
+    monkeypatch.setattr(_link, "_try_out", fail)
+    assert "failed: ValueError: other bits" in _link.why_off.__wrapped__()
+
+
+def test_what_numba_lacks_is_named() -> None:
+    assert _probe.absent("numba:njit", "numba.core.caching:Cache.load_overload") is None
+    assert _probe.absent("numba:njit", "numba:njit.warp") == "numba.njit.warp"
+    assert _probe.absent("numba.warp:drive") == "numba.warp.drive"
+
+
+@pytest.mark.parametrize(
+    ("version", "tested"),
+    [("0.62.1", False), ("0.63.0rc1", True), ("0.68.9", True), ("0.69.0dev0+3", False), ("1.0", False)],
+)
+def test_versions_beyond_those_tested_are_told(
+    version: str, tested: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba, "__version__", version)
+    assert _probe.is_tested() == tested

@@ -15,8 +15,9 @@ import math
 
 import numpy as np
 
-from ._jit import column, inline, kernel, kernel_internal
+from ._jit import inline, kernel, kernel_internal
 from ._types import Matrix, Rows, Vector
+from .arithmetic import column
 from .blocks import evaluate, features, make_work
 from .memory import Memory
 from .optimism import Belief

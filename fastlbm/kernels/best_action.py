@@ -14,7 +14,7 @@ import numpy as np
 from ._jit import kernel, kernel_norefcount
 from ._types import Matrix, Rows, Vector
 from .eigen_matrix import eigen
-from .ties import ACTION_SHARE, exceeds_inline, margin_inline
+from .ties import ACTION_SHARE, exceeds, margin
 
 
 @kernel
@@ -96,6 +96,6 @@ def best_arm(arms: Rows, g: Vector, W: Matrix, beta: float) -> int:
                     s += W[i, j] * arms[a, j]
                 squared += arms[a, i] * s
         value += beta * math.sqrt(max(squared, 0.0))
-        if exceeds_inline(value, largest, margin_inline(largest, ACTION_SHARE)):
+        if exceeds(value, largest, margin(largest, ACTION_SHARE)):
             best, largest = a, value
     return best

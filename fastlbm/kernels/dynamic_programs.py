@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ._jit import inline, kernel, kernel_norefcount
 from ._types import Matrix, Rows, Vector
-from .ties import reaches_inline
+from .ties import reaches
 
 Cube = NDArray[np.float64]
 Table = NDArray[np.int32]
@@ -220,7 +220,7 @@ def _improve_policy(
             for a in range(K):
                 q = _next(s, a, K, S)
                 x = values[rank[s], a] - gain[s] + bias[q]
-                if reaches_inline(gain[q], gain[s], rounding) and x > best:
+                if reaches(gain[q], gain[s], rounding) and x > best:
                     arm, best = a, x
         if arm >= 0:
             policy[s] = arm

@@ -12,8 +12,9 @@ import math
 
 import numpy as np
 
-from ._jit import dot2, fma, inline, kernel, kernel_internal, kernel_norefcount
+from ._jit import inline, kernel, kernel_internal, kernel_norefcount
 from ._types import Tile
+from .arithmetic import dot2, fma
 
 #: Windows in a tile: a few dozen rows of it stay in the first-level cache.
 TILE = 64

@@ -12,8 +12,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ._jit import dot2, dot3, inline, kernel_internal
+from ._jit import inline, kernel_internal
 from ._types import Tile
+from .arithmetic import dot2, dot3
 from .eigen_tiles import TILE
 from .powers import (
     HALF,

@@ -23,8 +23,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import column, inline, kernel_internal
+from ._jit import inline, kernel_internal
 from ._types import Matrix, Rows, Tile, Tiles
+from .arithmetic import column
 from .eigen_tiles import TILE, spectra
 from .matrix_functions import (
     apply,

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import column, kernel, kernel_norefcount
+from ._jit import kernel, kernel_norefcount
 from ._types import Matrix, Rows, Vector
+from .arithmetic import column
 
 #: sum_j <b_j, theta> + beta ||b_j||, the UCB of O3M (Remark 3, rmk:over_opt; Section 4 leaves the sum out)
 O3M = 0

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 
-from ._jit import column, inline, kernel_internal
+from ._jit import inline, kernel_internal
 from ._types import Rows, Tiles
+from .arithmetic import column
 from .eigen_tiles import TILE, jacobi_tangent, turn_of
 from .memory import Memory
 from .powers import (

@@ -17,7 +17,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ._jit import fma, inline, kernel_internal
+from ._jit import inline, kernel_internal
+from .arithmetic import fma
 
 #: Highest degree of the polynomials; powers up to DEGREE + 1 (or half of it) are taken by multiplication.
 DEGREE = 4

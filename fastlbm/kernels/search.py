@@ -21,7 +21,7 @@ from .ascent import LANES, ascend, wrapped_rewards
 from .blocks import features, make_work
 from .memory import Memory
 from .optimism import OM_BLOCK, Belief
-from .ties import ASCENT_SHARE, exceeds_inline, margin_inline, reaches_inline
+from .ties import ASCENT_SHARE, exceeds, margin, reaches
 
 #: Local changes that climb side by side.
 MOVES_AT_ONCE = 8
@@ -145,8 +145,8 @@ def _best_when_repeated(
     for w in range(n * lanes):
         again[w % lanes] += rewards[w]
     for s in range(lanes):
-        tied = reaches_inline(values[s], top, margin_inline(top, ASCENT_SHARE))
-        if tied and exceeds_inline(again[s], again[winner], margin_inline(again[winner], ASCENT_SHARE)):
+        tied = reaches(values[s], top, margin(top, ASCENT_SHARE))
+        if tied and exceeds(again[s], again[winner], margin(again[winner], ASCENT_SHARE)):
             winner = s
     return winner
 

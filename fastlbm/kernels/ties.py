@@ -4,7 +4,7 @@ Values that are computed in two ways, or in two orders, differ in their last dig
 them asks these functions, so that the choice is the same on every machine. The margin is a share of the size
 of the values, one of the shares below.
 
-Each function is for Python, numbers or arrays; kernels take its twin, whose name ends in `_inline`.
+The functions serve kernels; called from Python, with numbers or arrays, they run as Python.
 """
 
 from __future__ import annotations
@@ -21,21 +21,19 @@ SUM_SHARE = 1e-12
 ACTION_SHARE = 1e-13
 
 
+@inline
 def margin(size: Any, share: float) -> Any:
     """How much values of this size may differ and count as equal."""
     return share * abs(size)
 
 
+@inline
 def exceeds(x: Any, y: Any, rounding: float) -> Any:
     """Whether x is better than y by more than the margin `rounding`."""
     return x > y + rounding
 
 
+@inline
 def reaches(x: Any, y: Any, rounding: float) -> Any:
     """Whether x is as good as y, or better, up to the margin `rounding`."""
     return x >= y - rounding
-
-
-margin_inline = inline(margin)
-exceeds_inline = inline(exceeds)
-reaches_inline = inline(reaches)

@@ -20,7 +20,7 @@ from ..model.actions import ActionSet
 from ..model.lbm import LBM
 from .pending import PATIENCE, PendingRewards
 from .seeds import streams
-from .state_file import fill, fingerprint, read_state, write_state
+from .state_file import VERSION, fill, fingerprint, read_state, write_state
 
 if TYPE_CHECKING:
     from ..agents.base import Agent
@@ -144,6 +144,11 @@ class Live:
                 fill(name, array, arrays.pop(name))
             pending = PendingRewards.restored(arrays)
         except (KeyError, TypeError, ValueError, IndexError) as error:
+            if header["version"] < VERSION:
+                raise ValueError(
+                    f"path must be a state that this version can go on from, got {str(path)!r} of version "
+                    f"{header['version']}, in which {self.agent!r} kept other things: {error}"
+                ) from None
             raise ValueError(f"path must be an undamaged state file, got {str(path)!r}: {error!r}") from None
         self._policy, self._pending = policy, pending
         return self

@@ -15,8 +15,8 @@ SHARES = (ties.ASCENT_SHARE, ties.SUM_SHARE, ties.ACTION_SHARE)
 
 @kernel_norefcount
 def verdicts(x: float, y: float, share: float) -> tuple[bool, bool]:
-    rounding = ties.margin_inline(y, share)
-    return ties.exceeds_inline(x, y, rounding), ties.reaches_inline(x, y, rounding)
+    rounding = ties.margin(y, share)
+    return ties.exceeds(x, y, rounding), ties.reaches(x, y, rounding)
 
 
 @pytest.mark.parametrize("share", SHARES)
