@@ -60,3 +60,10 @@ def test_a_state_of_version_1_becomes_one_of_today(tmp_path: Path) -> None:
     np.testing.assert_array_equal(play(live, 9), play(again, 9))
     with np.load(tmp_path / "state") as file:
         assert not [name for name in file.files if "desk" in name or "jury" in name or "waiting" in name]
+
+
+def test_a_state_of_version_1_that_learned_otherwise_is_refused() -> None:
+    live = lbm.O3M(2, -2.0, 500, L=3, switch=1.0).start(lbm.Ball(2))
+    with pytest.raises(ValueError, match="a state that this version can go on from, got .* of version 1"):
+        live.load(FILES / "switching.npz")
+    live.act()
