@@ -64,6 +64,6 @@ def test_a_state_of_version_1_becomes_one_of_today(tmp_path: Path) -> None:
 
 def test_a_state_of_version_1_that_learned_otherwise_is_refused() -> None:
     live = lbm.O3M(2, -2.0, 500, L=3, switch=1.0).start(lbm.Ball(2))
-    with pytest.raises(ValueError, match="a state that this version can go on from, got .* of version 1"):
+    with pytest.raises(ValueError, match=r"can go on from, got .* of version 1"):
         live.load(FILES / "switching.npz")
     live.act()
