@@ -168,6 +168,14 @@ def test_the_combiner_is_algorithm_2(scale: float) -> None:
     assert at >= T
 
 
+def test_no_more_rounds_than_the_constants_count_with() -> None:
+    T, pairs = 240, [(4, 0.0), (4, -1.0)]
+    stationary = lbm.LBM(THETA, m=0, gamma=0.0, sigma=0.0)
+    run = lbm.run(stationary, lbm.BanditCombiner(pairs, T, L=2, scale=1e-4), T=T)
+    rounds = len(run.details["candidate"])
+    assert T // 6 < rounds <= lbm.theory.combiner_constants(T, 3, pairs, 2).T_bc == T // 2
+
+
 def test_a_discarded_candidate_never_plays_again() -> None:
     run = lbm.run(ROTTING, lbm.BanditCombiner([(0, 0.0), (2, -3.0)], 1200, L=[1, 15], scale=1e-4), T=1200)
     active, candidate = run.details["active"], run.details["candidate"]
