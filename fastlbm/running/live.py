@@ -140,7 +140,7 @@ class Live:
             policy.set_cursor(header["policy"])
             for name, array in policy.state().items():
                 fill(name, array, arrays.pop(name))
-            pending = PendingRewards.restored(arrays)
+            pending = PendingRewards.restored(arrays, policy)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise ValueError(f"path must be an undamaged state file, got {str(path)!r}: {error!r}") from None
         self._policy, self._pending = policy, pending

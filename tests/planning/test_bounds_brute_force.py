@@ -24,7 +24,7 @@ def memory_matrix(d: int, gamma: float, rng: np.random.Generator) -> Array | Non
 
 
 def set_of_arms(K: int, d: int, rng: np.random.Generator) -> Array:
-    """Arms (K, d): unit, in the ball, tiny, with the zero action, or repeated; in one direction or another."""
+    """Arms (K, d): unit, in one orthant, in the ball, with the zero action, with tiny ones, or repeated."""
     arms = naive.ball(K, d, rng)
     unit = arms / np.linalg.norm(arms, axis=1, keepdims=True)
     zero, tiny = arms.copy(), unit.copy()
@@ -65,7 +65,7 @@ def optimum(env: lbm.LBM, T: int) -> float:
 
 
 def rounding_of(env: lbm.LBM, T: int) -> float:
-    """How far sums of rewards may be apart; a root takes the rounding of an eigenvalue 0 from 1e-16 to 1e-8."""
+    """How far sums of rewards may be apart; a root takes rounding at an eigenvalue 0 from 1e-16 to 1e-8."""
     singular = np.linalg.eigvalsh(env.A0)[0] < 1e-12
     return (1e-7 if singular and 0.0 < env.gamma < 1.0 else 1e-11) * T * env.reward_bound
 
