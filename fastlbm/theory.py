@@ -45,6 +45,7 @@ Where the paper disagrees with itself, or leaves something open, and what is use
 | OM/O3M's argmax      | a sum over i = 1..L                             | the windows m+1..m+L              |
 | O3M's bonus          | the sum over j is missing                       | the sum                           |
 | R, (8)               | (m+1)^max(gamma, 0), whatever A0                | rho times the norm of theta       |
+| Proposition 2, proof | every step has m actions of the set before it   | m+L steps earn <= m R + r~(a~)    |
 | horizon              | divisible by the length of a block              | any T, the last block is cut      |
 | m = 0, L = 1         | "exactly" the bound of OFUL; it is smaller (for | the paper's                       |
 |                      | lam = 1 by at most sqrt(2))                     |                                   |
