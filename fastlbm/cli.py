@@ -245,6 +245,7 @@ def _bounds(options: argparse.Namespace) -> int:
     print(f"{'per step':<12} {found.lower / found.T:z.6f} to {found.upper / found.T:z.6f}")
     print(f"{'gap':<12} {100.0 * found.gap:z.4f}% of the upper bound")
     print(f"{'exact':<12} {_yes(found.exact)}")
+    print(f"{'certified':<12} {'yes' if found.certified else 'no, the upper bound is as good as a search'}")
     print(f"{'method':<12} {found.method}")
     return 0
 

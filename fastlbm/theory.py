@@ -45,6 +45,7 @@ Where the paper disagrees with itself, or leaves something open, and what is use
 | OM/O3M's argmax      | a sum over i = 1..L                             | the windows m+1..m+L              |
 | O3M's bonus          | the sum over j is missing                       | the sum                           |
 | R, (8)               | (m+1)^max(gamma, 0), whatever A0                | rho times the norm of theta       |
+| Proposition 2, proof | every step has m actions of the set before it   | m+L steps earn <= m R + r~(a~)    |
 | horizon              | divisible by the length of a block              | any T, the last block is cut      |
 | m = 0, L = 1         | "exactly" the bound of OFUL; it is smaller (for | the paper's                       |
 |                      | lam = 1 by at most sqrt(2))                     |                                   |
@@ -52,8 +53,8 @@ Where the paper disagrees with itself, or leaves something open, and what is use
 | ... discard          | C_i T(i)^gamma_i                                | C_i T(i)^alpha                    |
 | ... widths           | rho^2 in the algorithm; R_j holds the square of | both as printed: at least rho, as |
 |                      | a width, yet also with rho^2                    | rho >= 1                          |
-| ... horizon          | T and T_bc mixed; T_bc = T/(m+L) of the true m, | T_bc = ceil(T/min_j (m_j+L_j))    |
-|                      | which is unknown                                | throughout                        |
+| ... horizon          | T and T_bc mixed; T_bc = T/(m+L) of the true m, | T_bc = ceil(T/the shortest block) |
+|                      | which is unknown                                | throughout; L_j if gamma_j = 0    |
 | ... first play       | 0/0 = 0, so that Delta begins with minus that  | as printed                        |
 |                      | reward                                          |                                   |
 | ... candidate m = 0  | C_j = 0                                         | Theorem 1 with m = 0              |
@@ -316,10 +317,10 @@ def combiner_constants(
     """The constants of the Bandit Combiner, Algorithm 2, alg:bc, over N candidates (m_j, gamma_j).
 
     Equation (29), eq:C_j, and equation (30), eq:regret_cutko. L is the block length of all candidates, a
-    sequence with one each, or from `block_length`. T_bc is `ceil(T / min_j (m_j + L_j))`, the largest number
-    of rounds there can be, so that the confidence levels hold whichever candidates are played; the paper's
-    T/(m+L) where all blocks are alike. With rho_j at least 1, log = ln(T_bc^3 N/delta), eta = T_bc^(-2/3)
-    and delta = 1/T by default
+    sequence with one each, or from `block_length`. T_bc is `ceil(T / shortest block)`, the largest number of
+    rounds there can be, so that the confidence levels hold whichever candidates are played; a block has
+    m_j + L_j steps, L_j if gamma_j = 0, so that it is the paper's T/(m+L) where all blocks are alike. With
+    rho_j at least 1, log = ln(T_bc^3 N/delta), eta = T_bc^(-2/3) and delta = 1/T by default
 
         C_j = 4 (4 m_j/d)^(1/3) rho_j sqrt(d ln(1 + T_bc (m_j + L_j) rho_j^2/(d lam)))
                   (sqrt(lam) + subgaussian sqrt(ln(1/delta) + d ln(1 + T_bc rho_j^2/(d lam))))
@@ -338,7 +339,7 @@ def combiner_constants(
     (60, array([20, 20, 20]), array([381., 119., 137.]))
     """
     T, d = validation.integer("T", T, low=1), validation.integer("d", d, low=1)
-    m, rho = _candidates(candidates, d, A0)
+    m, gamma, rho = _candidates(candidates, d, A0)
     N = len(m)
     lengths = _lengths(L, [block_length(T, d, int(k)) for k in m])
     lam = validation.real("lam", lam, low=0.0, open_low=True)
@@ -346,7 +347,7 @@ def combiner_constants(
     scale = validation.real("scale", scale, low=0.0, open_low=True)
     subgaussian = validation.real("subgaussian", subgaussian, low=0.0)
 
-    T_bc = -(-T // int((m + lengths).min()))
+    T_bc = -(-T // int((np.where(gamma == 0.0, 0.0, m) + lengths).min()))
     eta = T_bc**-ALPHA
     growth = np.where(m == 0, np.sqrt(lengths), np.cbrt(4.0 * m / d))
     potential = np.sqrt(d * np.log1p(T_bc * (m + lengths) * rho**2 / (d * lam)))
@@ -396,8 +397,8 @@ def _system(d: int, m: int, gamma: float, A0: ArrayLike | None) -> tuple[int, in
     return d, m, check_memory_matrix(A0, 1 if A0 is None else d, m, gamma)[1]
 
 
-def _candidates(candidates: Iterable[tuple[int, float]], d: int, A0: ArrayLike | None) -> tuple[Array, Array]:
-    """The memory sizes (N,) and max(1, rho) (N,) of distinct candidates."""
+def _candidates(candidates: Iterable[tuple[int, float]], d: int, A0: ArrayLike | None) -> Array:
+    """The memory sizes, the exponents and max(1, rho) of distinct candidates, (3, N)."""
     try:
         pairs = [(m, gamma) for m, gamma in candidates]
     except (TypeError, ValueError):
@@ -405,7 +406,8 @@ def _candidates(candidates: Iterable[tuple[int, float]], d: int, A0: ArrayLike |
     systems = [_system(d, m, gamma, A0) for m, gamma in pairs]
     if not pairs or len(set(pairs)) < len(pairs):
         raise ValueError(f"candidates must be distinct pairs (m, gamma), at least one, got {pairs!r}")
-    return np.array([float(m) for _, m, _ in systems]), np.array([max(1.0, rho) for *_, rho in systems])
+    rows = zip(systems, pairs, strict=True)
+    return np.array([(m, gamma, max(1.0, rho)) for (_, m, rho), (_, gamma) in rows], dtype=np.float64).T
 
 
 def _lengths(L: int | Sequence[int] | None, default: list[int]) -> NDArray[np.int64]:

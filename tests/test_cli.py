@@ -140,6 +140,10 @@ def test_bounds(capsys: pytest.CaptureFixture[str]) -> None:
     assert facts["per step"] == f"{bounds.lower / 50:.6f} to {bounds.upper / 50:.6f}"
     assert float(facts["gap"].split("%")[0]) == pytest.approx(100 * bounds.gap, abs=1e-4)
     assert (facts["exact"], facts["method"]) == ("no", bounds.method)
+    assert facts["certified"] == "no, the upper bound is as good as a search"
+    assert cli.main(["bounds", *MODEL, "--gamma", "1", "--T", "5"]) == 0
+    facts = {line[:12].strip(): line[13:] for line in capsys.readouterr().out.splitlines()}
+    assert (facts["exact"], facts["certified"]) == ("yes", "yes")
 
 
 @pytest.mark.parametrize(

@@ -235,7 +235,7 @@ def test_combiner_over_gamma() -> None:
     T, d, m, delta, lam = 1200, 3, 2, 0.01, 1.5
     gammas = (-4.0, -1.0, 0.0, 1.0)
     constants = theory.combiner_constants(T, d, [(m, g) for g in gammas], L=20, lam=lam, delta=delta)
-    T_bc = 55  # 1200/22 = 54.5...: the last block is cut
+    T_bc = 60  # gamma = 0 plays blocks of L = 20, without the first m actions
     assert (constants.T_bc, constants.alpha) == (T_bc, 2 / 3)
     assert constants.eta == pytest.approx(T_bc ** (-2 / 3))
     assert constants.L.tolist() == [20] * 4
@@ -286,6 +286,8 @@ def test_scale_of_the_combiner() -> None:
 def test_combiner_has_enough_rounds(T: int, d: int, m: list[int]) -> None:
     constants = theory.combiner_constants(T, d, [(k, -1.0) for k in sorted(m)])
     blocks = np.array(sorted(m)) + constants.L
+    still = theory.combiner_constants(T, d, [(k, 0.0) for k in sorted(m)])
+    assert still.T_bc >= T / still.L.min() > still.T_bc - 1
     assert constants.T_bc >= T / blocks.min() > constants.T_bc - 1
     assert (constants.C > 0).all()
     assert (constants.R > 0).all()

@@ -19,7 +19,7 @@ from ..kernels.block_state import next_step, plans_made
 from ..model.actions import ActionSet
 from ..model.lbm import LBM
 from .candidates import CandidateAgent, MemberPolicy, Pair
-from .policy import Policy, Rng
+from .policy import PastBlock, Policy, Rng
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -32,8 +32,9 @@ class BanditCombiner(CandidateAgent):
     the index is driven by R_j/T_bc, not by rewards, wherever candidates differ in m.
 
     `L` is one length for all, one each, or from the theory; a candidate with gamma = 0 plays blocks of L, not
-    m+L. Live, a block whose rewards all come late counts when as many have come. After a run `run.details`
-    says which candidate played at which step, with all indices and who was still active.
+    m+L. Live, a block counts once, from its first reward on, late or not; every later reward corrects its
+    average. After a run `run.details` says which candidate played at which step, with all indices and who was
+    still active.
 
     >>> import fastlbm as lbm
     >>> env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)
@@ -97,25 +98,23 @@ class CombinerPolicy(MemberPolicy):
         N = len(members)
         self.constants = constants
         self.plays, self.rewards, self.excess = np.zeros(N), np.zeros(N), np.zeros(N)
-        # Blocks without a reward so far; number and sum of rewards that came after their blocks.
-        self.waiting, self.late = np.zeros(N), np.zeros((2, N))
         self.active = np.ones(N)
 
-    def absorb_late(self, b: Array, y: float, member: int) -> None:
-        self.members[member].absorb_late(b, y, 0)
-        # As many late rewards as a block has count as one block.
-        self.late[:, member] += (1.0, y)
-        if self.late[0, member] >= self.constants.L[member]:
-            self._count(member, self.late[1, member] / self.late[0, member])
-            self.late[:, member] = 0.0
-            self.waiting[member] = max(self.waiting[member] - 1.0, 0.0)
+    def absorb_late(self, b: Array, y: float, block: PastBlock) -> None:
+        self.members[block.member].absorb_late(b, y, block)
+        if block.came == 0:
+            self._count(block.member, y)
+        elif not math.isnan(block.total):
+            mean = (block.total + y) / (block.came + 1)
+            self._correct(block.member, mean - block.total / block.came)
 
     def index(self) -> Array:
-        """The index of each candidate; infinite before its first play, minus infinity once discarded."""
+        """The index of each candidate; infinite before its first block, minus infinity once discarded."""
         c, n = self.constants, np.maximum(self.plays, 1.0)
         optimism = np.minimum(c.reward_range, c.C * n ** (c.alpha - 1.0) + 4.0 * c.width / np.sqrt(n))
         index = self.rewards / n + optimism - c.R / c.T_bc
-        fresh = self.plays + self.waiting == 0.0
+        # Its rewards may still be to come.
+        fresh = np.array([policy.plans == 0 for policy in self.members])
         return np.where(self.active > 0.0, np.where(fresh, np.inf, index), -np.inf)
 
     def plan_next_block(self) -> None:
@@ -134,19 +133,26 @@ class CombinerPolicy(MemberPolicy):
         if block.reward_counts[m:].any():
             mean = float(block.reward_sums[m:].sum() / block.reward_counts[m:].sum())
             self._count(self.chosen, mean)
-        else:
-            self.waiting[self.chosen] += 1.0
 
     def _count(self, i: int, reward: float) -> None:
         """A block of candidate i had this average reward."""
         self.excess[i] += self.rewards[i] / max(self.plays[i], 1.0) - reward  # 0/0 = 0
         self.rewards[i] += reward
         self.plays[i] += 1.0
+        self._discard_if_due(i)
+
+    def _correct(self, i: int, change: float) -> None:
+        """The average reward of a block that counts was another one; what was compared with it stays."""
+        self.excess[i] -= change
+        self.rewards[i] += change
+        self._discard_if_due(i)
+
+    def _discard_if_due(self, i: int) -> None:
         c, n = self.constants, self.plays[i]
         limit = c.C[i] * n**c.alpha + 12.0 * c.width[i] * math.sqrt(n)
         if self.excess[i] >= limit and self.active.sum() > 1.0:
             self.active[i] = 0.0
 
     def state(self) -> dict[str, Array]:
-        names = ("plays", "rewards", "excess", "active", "waiting", "late")
+        names = ("plays", "rewards", "excess", "active")
         return super().state() | {name: getattr(self, name) for name in names}

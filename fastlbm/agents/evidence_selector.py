@@ -25,7 +25,7 @@ from ..model.actions import ActionSet
 from ..model.lbm import LBM
 from .candidates import CandidateAgent, MemberPolicy, Pair
 from .learners import LearnerPolicy
-from .policy import Policy, Rng
+from .policy import PastBlock, Policy, Rng
 
 #: sigma^2 ~ InverseGamma(shape, scale): a weak prior around a noise of 0.1.
 PRIOR_SHAPE, PRIOR_SCALE = 1.0, 0.01
@@ -45,14 +45,15 @@ class EvidenceSelector(CandidateAgent):
     uniform prior over the candidates. Each block is the O3M block of the most probable candidate, or with
     `draw` of one drawn from the posterior, planned from the candidate's regression on all rewards.
 
-    Proven: for Gaussian noise of size sigma and the truth among the candidates, with probability 1 - delta
-    no other candidate's log evidence ever exceeds the truth's by more than
+    Proven: for Gaussian noise of size sigma and the truth among the N candidates, with probability 1 - delta
+    none of the N - 1 others' log evidences ever exceeds the truth's by more than
 
-        ln(1/delta) + lam ||theta||^2/(2 sigma^2) + 1/2 ln det V/det(lam I),   V the truth's
+        ln((N-1)/delta) + lam ||theta||^2/(2 sigma^2) + 1/2 ln det V/det(lam I),   V the truth's
 
-    for the evidence of another over the likelihood at theta is a nonnegative martingale, and the truth's
-    evidence is at least that likelihood times exp(-lam ||theta||^2/(2 sigma^2)) det(V/lam)^(-1/2). Not
-    proven: that others fall behind, which needs actions that tell them apart, and any bound on the regret.
+    and a given one of them never by more than that with ln(1/delta): its evidence over the likelihood at
+    theta is a nonnegative martingale, and the truth's evidence is at least that likelihood times
+    exp(-lam ||theta||^2/(2 sigma^2)) det(V/lam)^(-1/2); N - 1 of them share delta. Not proven: that others
+    fall behind, which needs actions that tell them apart, and any bound on the regret.
 
     Candidates with m = 0 or gamma = 0 are the stationary model under several names (for A0 = I), whose
     probabilities add up. After a run `run.details` has the log posterior over time.
@@ -135,7 +136,7 @@ class SelectorPolicy(MemberPolicy):
         learner = self.inner.learner
         return learner and Learner(learner.config._replace(m=0), learner.estimator, self.features)
 
-    def absorb_late(self, b: Array, y: float, member: int) -> None:
+    def absorb_late(self, b: Array, y: float, block: PastBlock) -> None:
         absorb_reward(self.candidates, np.ascontiguousarray(b), y)
 
     def log_evidence(self) -> Array:

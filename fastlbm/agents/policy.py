@@ -30,6 +30,18 @@ class Origin(NamedTuple):
     member: int = 0
 
 
+class PastBlock(NamedTuple):
+    """A block that is over, and what came of its last L steps so far.
+
+    Which member planned it, how many rewards came, and their sum: NaN where a state file of version 1 does
+    not tell.
+    """
+
+    member: int
+    came: int
+    total: float
+
+
 class Policy(ABC):
     """An agent at work. A policy must have a `block` and plan the next one; the rest has defaults."""
 
@@ -78,8 +90,8 @@ class Policy(ABC):
             end = now + 1 if self.replans else until
             play_block(model, history, recorder, self.block, noise, end)
 
-    def absorb_late(self, b: Array, y: float, member: int) -> None:
-        """A reward of the feature b, of a block that the member planned and that is over."""
+    def absorb_late(self, b: Array, y: float, block: PastBlock) -> None:
+        """A reward of the feature b, of a block that is over; `block` knows what came before this one."""
         if self.learner is not None:
             absorb(self.learner.estimator, np.ascontiguousarray(b), 1.0, y)
             estimate(self.learner.estimator)
@@ -170,8 +182,8 @@ class WrappingPolicy(Policy):
         super().ensure_block()
         self.inner.ensure_block()
 
-    def absorb_late(self, b: Array, y: float, member: int) -> None:
-        self.inner.absorb_late(b, y, member)
+    def absorb_late(self, b: Array, y: float, block: PastBlock) -> None:
+        self.inner.absorb_late(b, y, block)
 
     def details(self) -> dict[str, Any]:
         return self.inner.details()

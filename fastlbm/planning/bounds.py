@@ -6,16 +6,18 @@ OPT is the value of equation (3), eq:opt_sequence, of the paper.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cache, partial
 
 import numpy as np
 
 from .._base import validation
-from .._base.validation import Seed
+from .._base.validation import Array, Seed
 from .._base.values import writable
 from ..kernels.memory import isotropic_scale
 from ..model.actions import Ball
 from ..model.lbm import LBM
-from .blocks import arms_of, best_block, finite_memory, search_ball
+from .blocks import arms_of, finite_memory, search_ball
 from .cycles import best_cycle, reward_of_cycle, true_belief
 from .effort import cold_block
 from .finite import FinitePlanner
@@ -28,11 +30,10 @@ def opt_bounds(
     """Bounds on OPT, the largest expected reward of T steps from an empty history.
 
     Exact where it can be: finite and contextual sets (dynamic programming over the last m actions, while it
-    fits), the stationary case, and rising with A0 = c I on the ball, where greedy is optimal and
-    r*_t = (c + min(t-1, m))^gamma ||theta||. Otherwise the lower bound is what a cycle collects when it is
-    played, from its best phase, and the upper bound follows from OPT(T) <= floor(T/L) r~(a~_L) +
-    r~(a~_{T mod L}) (the proof of Proposition 2, prop:approx_cyclic); r~(a~) is the best block found, so
-    this bound is as good as the search. `L` is its block length, `max_period` the longest cycle tried.
+    fits), the stationary case, and rising with A0 = c I on the ball, see `_rising`. Otherwise the lower bound
+    is what a cycle collects when it is played, from its best phase, and the upper bound adds up the best
+    blocks of `L` counted actions, see `_sum_of_blocks`: proven on finite sets, on the ball as good as the
+    search for these blocks (`certified`). `max_period` is the longest cycle tried.
 
     >>> import fastlbm as lbm
     >>> bounds = opt_bounds(lbm.LBM([0.6, 0.8], m=2, gamma=1.0), T=4)
@@ -41,21 +42,39 @@ def opt_bounds(
     """
     T = validation.integer("T", T, low=1)
     env.actions.require(T)
+    if env.is_stationary:
+        return _exact(_stationary(env, T), T, "stationary: the best action at every step")
     if not isinstance(env.actions, Ball):
         return _finite_bounds(env, T, L, max_period, seed)
-    if env.is_stationary:
-        value = T * float(np.linalg.norm(env.memory_matrix() @ env.theta))
-        return _exact(value, T, "stationary: the best action at every step")
     c = isotropic_scale(env.A0)
     if env.gamma > 0.0 and c is not None:
-        steps = np.minimum(np.arange(T), env.m)
-        value = float(np.linalg.norm(env.theta)) * float(np.sum((c + steps) ** env.gamma))
-        return _exact(value, T, "rising, A0 = c I: greedy is optimal")
+        return _exact(_rising(env, T, c), T, "rising, A0 = c I: theta's direction at every step")
     return _sandwich(env, T, L, max_period, seed)
 
 
 def _exact(value: float, T: int, method: str) -> OptBounds:
-    return OptBounds(lower=value, upper=value, exact=True, T=T, method=method)
+    return OptBounds(lower=value, upper=value, exact=True, certified=True, T=T, method=method)
+
+
+def _stationary(env: LBM, T: int) -> float:
+    """OPT where no reward depends on the past."""
+    direction = env.memory_matrix() @ env.theta
+    if isinstance(env.actions, Ball):
+        return T * float(np.linalg.norm(direction))
+    best = (arms_of(env.actions, T) @ direction).max(axis=-1)
+    return math.fsum(best) if env.actions.varies else T * float(best)
+
+
+def _rising(env: LBM, T: int, c: float) -> float:
+    """OPT on the ball for gamma > 0 and A0 = c I, c >= 0: sum of (c + min(t-1, m))^gamma ||theta||.
+
+    No eigenvalue of c I and min(t-1, m) outer products is above c + min(t-1, m), so no reward is larger, and
+    theta's direction at every step attains all of them at once. For c > 0 that is oracle greedy. For c = 0
+    the first reward is 0 whatever is played, so that every first action is greedy: after one without a share
+    of theta's direction, such as the zero action, greedy earns nothing for ever.
+    """
+    steps = np.minimum(np.arange(T), env.m)
+    return float(np.linalg.norm(env.theta)) * float(np.sum((c + steps) ** env.gamma))
 
 
 def _finite_bounds(env: LBM, T: int, L: int | None, max_period: int | None, seed: Seed) -> OptBounds:
@@ -70,29 +89,73 @@ def _finite_bounds(env: LBM, T: int, L: int | None, max_period: int | None, seed
 
 
 def _sandwich(env: LBM, T: int, L: int | None, max_period: int | None, seed: Seed) -> OptBounds:
-    """The best cycle played, and the best block."""
+    """The best cycle played, and the sum of best blocks, or T times the largest reward if that is less."""
     m = finite_memory(env)
     L = min(T, 30 * max(m, 1) if L is None else validation.integer("L", L, low=1))
     cycle = best_cycle(env, max_period=max_period, seed=seed)
     lower = max(
         reward_of_cycle(env, np.roll(cycle.actions, -shift, axis=0), T) for shift in range(len(cycle.actions))
     )
-    upper = T // L * _best_value(env, m, L, cycle, seed)
-    if T % L:
-        upper += _best_value(env, m, T % L, cycle, seed)
-    upper = max(min(upper, T * env.reward_bound), lower)
-    method = f"best cycle played, best block with L={L}"
-    return OptBounds(lower=lower, upper=upper, exact=False, T=T, method=method, cycle=cycle)
+    if isinstance(env.actions, Ball):
+        blocks = _full_windows(T, L, partial(_searched_value, env, m, cycle, seed))
+        most = T * env.reward_bound
+    else:
+        arms = arms_of(env.actions, T)
+        most = T * env.reward_bound * float(np.linalg.norm(arms, axis=1).max())
+        blocks = _sum_of_blocks(env, arms, T, L, most / T, seed)
+    certified = most <= blocks or not isinstance(env.actions, Ball)
+    upper = max(min(blocks, most), lower)
+    return OptBounds(
+        lower=lower,
+        upper=upper,
+        exact=certified and upper == lower,
+        certified=certified,
+        T=T,
+        method=f"best cycle played, best block with L={L}",
+        cycle=cycle,
+    )
 
 
-def _best_value(env: LBM, m: int, L: int, cycle: Cycle, seed: Seed) -> float:
-    """r~ of the best block: a bound of a finite set's plan, or what the search of the ball finds.
+def _full_windows(n: int, L: int, value: Callable[[int], float]) -> float:
+    """What n steps collect at most whose windows hold m actions of the set: L of them `value(L)` = r~(a~_L).
+
+    Cut into pieces of L steps, each with the m actions before it is a block of m+L.
+    """
+    pieces, rest = divmod(n, L)
+    return (pieces * value(L) if pieces else 0.0) + (value(rest) if rest else 0.0)
+
+
+def _sum_of_blocks(env: LBM, arms: Array, T: int, L: int, largest: float, seed: Seed) -> float:
+    """An upper bound on OPT(T) for arms (K, d), none of whose rewards is above `largest`.
+
+    With the zero action among the arms the empty history is m of them, as on the ball, and all T windows are
+    full. Without it a window that is not full may pay more than any block does (the proof of Proposition 2,
+    prop:approx_cyclic, takes no notice of that); but only the first m are not: OPT(T) <= OPT(m) + what T - m
+    steps with full windows collect, for T > m. Where both bounds hold the smaller one counts. OPT(m) is a
+    dynamic program, or where that does not fit at most m times `largest`.
+    """
+    planner = FinitePlanner(arms, m=finite_memory(env), gamma=env.gamma, A0=env.A0)
+    belief = true_belief(env)
+
+    @cache
+    def value(length: int) -> float:
+        return planner.plan(belief, length, seed).upper
+
+    early = min(planner.model.m, T)
+    try:
+        first = planner.optimum(env.theta, early) if early else 0.0
+    except ValueError:
+        first = early * largest
+    bound = first + _full_windows(T - early, L, value)
+    has_zero = not arms.any(axis=1).all()
+    return min(bound, _full_windows(T, L, value)) if has_zero else bound
+
+
+def _searched_value(env: LBM, m: int, cycle: Cycle, seed: Seed, L: int) -> float:
+    """r~ of the best block that the search of the ball finds.
 
     The search also starts from the cycle, at each phase: a block that plays it is never worse than it.
     """
-    if not isinstance(env.actions, Ball):
-        plan = best_block(env, L, seed)
-        return plan.upper if math.isfinite(plan.upper) else plan.value
     n, period = m + L, len(cycle.actions)
     phases = [cycle.actions[(np.arange(n) + shift) % period] for shift in range(period)]
     plan = search_ball(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from .._base import validation
@@ -22,7 +24,8 @@ def best_cycle(env: LBM, period: int | None = None, max_period: int | None = Non
     """The cycle with the largest average reward, windows wrapping around.
 
     Of one `period`, or the best of all up to `max_period`, 6(m+1) by default. Playing it from any history
-    collects its average once m steps have passed. Exact on finite sets that are small enough.
+    collects its average once m steps have passed. Exact on finite sets that are small enough: if the best
+    cycle of every period tried is known, or if no policy has a larger average in the long run.
 
     >>> import fastlbm as lbm
     >>> cycle = best_cycle(lbm.LBM([0.6, 0.8], m=1, gamma=-2.0), period=2)
@@ -48,7 +51,18 @@ def best_cycle(env: LBM, period: int | None = None, max_period: int | None = Non
     for cycle in found[1:]:
         if ties.exceeds(cycle.average, best.average, ties.margin(best.average, ties.ASCENT_SHARE)):
             best = cycle
+    if isinstance(env.actions, Finite) and not all(cycle.exact for cycle in found):
+        best = replace(best, exact=_is_long_run_optimum(planner, env.theta, best))
     return best
+
+
+def _is_long_run_optimum(planner: FinitePlanner, theta: Array, cycle: Cycle) -> bool:
+    """Whether the cycle's average is proven to be that of the best policy there is; False if that is open."""
+    try:
+        best = planner.long_run(theta)
+    except ValueError:  # its tables do not fit
+        return False
+    return best.exact and ties.reaches(cycle.average, best.average, ties.margin(best.average, ties.SUM_SHARE))
 
 
 def _cycle_in_ball(env: LBM, m: int, period: int, seed: Seed) -> Cycle:

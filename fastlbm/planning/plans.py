@@ -48,12 +48,15 @@ class Cycle:
 class OptBounds:
     """`lower` <= OPT <= `upper`, the optimal expected reward of T steps; `exact` where they meet.
 
-    `cycle` is a policy that collects the lower bound, `method` says where the bounds come from.
+    `certified` says that the upper bound is proven, up to rounding. Otherwise it rests on a search of the
+    ball for the best block, and is as good as that search. The lower bound is always what actions collect:
+    `cycle` is a policy that does. `method` says where the bounds come from.
     """
 
     lower: float
     upper: float
     exact: bool
+    certified: bool
     T: int
     method: str
     cycle: Cycle | None = None

@@ -142,7 +142,7 @@ class Live:
             policy.set_cursor(header["policy"])
             for name, array in policy.state().items():
                 fill(name, array, arrays.pop(name))
-            pending = PendingRewards.restored(arrays)
+            pending = PendingRewards.restored(arrays, policy)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             if header["version"] < VERSION:
                 raise ValueError(

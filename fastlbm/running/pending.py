@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import bisect
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._base.validation import Array
-from ..agents.policy import Policy
-from ..kernels.block_state import add_reward, slot
+from ..agents.policy import PastBlock, Policy
+from ..kernels.block_state import BlockState, add_reward, slot
 from ..kernels.optimism import OM_BLOCK
 
 #: Steps after which a reward that has not come is given up.
 PATIENCE = 10_000
+
+
+class _Plan(NamedTuple):
+    """A plan for which rewards may still come."""
+
+    n: int  # steps of its block
+    m: int  # of which so many are not learned from
+    member: int  # who made it
+    features: Array
+    tally: Array  # (2,) number and sum of the rewards of the other steps that came
+
+    def past(self) -> PastBlock:
+        """What there is to know of its block before the next reward."""
+        return PastBlock(member=self.member, came=int(self.tally[0]), total=float(self.tally[1]))
 
 
 class PendingRewards:
@@ -22,8 +36,7 @@ class PendingRewards:
 
     def __init__(self) -> None:
         self._steps: dict[int, None] = {}  # in the order of time
-        # By the first step of a plan: the length of its block, m, the member that made it, and its features.
-        self._plans: dict[int, tuple[int, int, int, Array]] = {}
+        self._plans: dict[int, _Plan] = {}  # by their first steps
         # OM-Block: rewards by the first step of a block, until all have come.
         self._blocks: dict[int, Array] = {}
 
@@ -36,14 +49,19 @@ class PendingRewards:
         oldest = self._plan_of(next(iter(self._steps), start))
         while self._plans and (first := next(iter(self._plans))) < oldest:
             del self._plans[first]
-        n, m = len(policy.block.actions), learner.config.m
-        self._plans[start] = (n, m, policy.origin.member, learner.features.copy())
+        self._plans[start] = _Plan(
+            n=len(policy.block.actions),
+            m=learner.config.m,
+            member=policy.origin.member,
+            features=learner.features.copy(),
+            tally=np.zeros(2),
+        )
 
     def revise(self, policy: Policy) -> None:
         """The rest of the present block was planned anew."""
         if self._plans and policy.learner is not None:
             first = next(reversed(self._plans))
-            self._plans[first] = (*self._plans[first][:3], policy.learner.features.copy())
+            self._plans[first] = self._plans[first]._replace(features=policy.learner.features.copy())
 
     def _plan_of(self, step: int) -> int:
         starts = list(self._plans)
@@ -66,7 +84,8 @@ class PendingRewards:
         first = self._plan_of(step)
         if first < 0 or policy.learner is None:
             return  # an agent that does not learn
-        n, m, member, F = self._plans[first]
+        plan = self._plans[first]
+        n, m, F = plan.n, plan.m, plan.features
         passes, position = divmod(step - first, n)
         current = first == next(reversed(self._plans))
         if policy.learner.config.kind != OM_BLOCK:
@@ -75,7 +94,9 @@ class PendingRewards:
             if current:
                 add_reward(policy.block, position, passes, y)
             elif row >= 0:
-                policy.absorb_late(F[row], y, member)
+                policy.absorb_late(F[row], y, plan.past())
+            if position >= m:
+                plan.tally[:] += (1.0, y)
             return
         rewards = self._blocks.setdefault(step - position, np.full(n, math.nan))
         rewards[position] = y
@@ -85,29 +106,45 @@ class PendingRewards:
                 for j in range(m, n):
                     add_reward(policy.block, j, passes, float(rewards[j]))
             else:
-                policy.absorb_late(F[0], float(rewards[m:].sum()), member)
+                policy.absorb_late(F[0], float(rewards[m:].sum()), plan.past())
 
     def state(self) -> dict[str, Array]:
         """Everything, as arrays by name."""
         arrays: dict[str, Any] = {"pending.steps": np.array(sorted(self._steps), dtype=np.int64)}
-        for first, (n, m, member, F) in self._plans.items():
-            arrays[f"pending.plan.{first}.{n}.{m}.{member}"] = F
+        for first, plan in self._plans.items():
+            arrays[f"pending.plan.{first}.{plan.n}.{plan.m}.{plan.member}"] = plan.features
+            arrays[f"pending.tally.{first}"] = plan.tally
         for first, rewards in self._blocks.items():
             arrays[f"pending.block.{first}"] = rewards
         return arrays
 
     @classmethod
-    def restored(cls, arrays: dict[str, Array]) -> PendingRewards:
-        """What `state` gave."""
+    def restored(cls, arrays: dict[str, Array], policy: Policy) -> PendingRewards:
+        """What `state` gave; the policy is restored already."""
         pending = cls()
+        tallies = {}
         for name, array in arrays.items():
             if name == "pending.steps":
                 pending._steps = dict.fromkeys(array.tolist())
             elif name.startswith("pending.plan."):
                 first, n, m, member = map(int, name.split(".")[2:])
-                pending._plans[first] = (n, m, member, array)
+                pending._plans[first] = _Plan(n=n, m=m, member=member, features=array, tally=np.zeros(2))
+            elif name.startswith("pending.tally."):
+                tallies[int(name.split(".")[2])] = array
             elif name.startswith("pending.block."):
                 pending._blocks[int(name.split(".")[2])] = array
             else:
                 raise ValueError(f"a place for {name}")
+        for first, plan in pending._plans.items():
+            plan.tally[:] = tallies[first] if tallies else pending._tally_since_1(first, policy.block)
         return pending
+
+    def _tally_since_1(self, first: int, block: BlockState) -> tuple[float, float]:
+        """The tally of a plan, which version 1 did not keep: of a plan that is over the sum is not known."""
+        n, m, *_ = self._plans[first]
+        later = [start for start in self._plans if start > first]
+        if not later:
+            return float(block.reward_counts[m:].sum()), float(block.reward_sums[m:].sum())
+        steps = (step for step in range(first, min(later)) if (step - first) % n >= m)
+        came = sum(step not in self._steps for step in steps)
+        return float(came), math.nan if came else 0.0

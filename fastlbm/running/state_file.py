@@ -30,6 +30,8 @@ _SINCE_1 = {
     "author": "chosen",
     "waiting.": "pending.",
 }
+#: What version 1 kept of late rewards, block by block for every candidate, and what is not needed any more.
+_GONE_SINCE_1 = ("waiting", "late")
 
 
 def write_state(path: Path, header: dict[str, Any], arrays: dict[str, Array]) -> None:
@@ -74,7 +76,7 @@ def read_state(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
     if header.get("digest") != _digest(arrays, header):
         raise ValueError(f"path must be an undamaged state file, got {str(path)!r}, whose digest differs")
     if header["version"] == 1:
-        arrays = {_renamed(name): array for name, array in arrays.items()}
+        arrays = {_renamed(name): array for name, array in arrays.items() if name not in _GONE_SINCE_1}
     return header, arrays
 
 

@@ -15,7 +15,7 @@ import fastlbm as lbm
 from fastlbm.agents.evidence_selector import PRIOR_SCALE, PRIOR_SHAPE
 from fastlbm.kernels._jit import kernel
 from fastlbm.kernels.block_state import cursor
-from fastlbm.kernels.estimator import LOG_DET, make_estimator
+from fastlbm.kernels.estimator import LOG_DET, Estimator, make_estimator
 from fastlbm.kernels.evidence import CandidateSet, absorb_reward
 from tests import naive
 from tests.agents.test_learners import ROTTING, SETS, THETA, play_live
@@ -77,18 +77,22 @@ def absorb_often(candidates: CandidateSet, B: np.ndarray, y: np.ndarray, n: int)
         absorb_reward(candidates, B[t % B.shape[0]], y[t % B.shape[0]])
 
 
-def test_evidences_are_exact_after_a_million_steps() -> None:
-    d, N, k, n, lam = 3, 2, 7, 10**6, 0.5
-    rng = np.random.default_rng(1)
-    one = make_estimator(d, lam)
-    candidates = CandidateSet(
+def candidate_set(estimator: Estimator, N: int) -> CandidateSet:
+    """N candidates that begin with the same estimator."""
+    return CandidateSet(
         m=np.zeros(N, dtype=np.int64),
         gamma=np.zeros(N),
         c=np.zeros(N),
-        A0=np.eye(d),
-        **{name: np.array([a, a]) for name, a in one._asdict().items()},
+        A0=np.eye(len(estimator.theta)),
+        **{name: np.array([a] * N) for name, a in estimator._asdict().items()},
         residual=np.zeros((2, N)),
     )
+
+
+def test_evidences_are_exact_after_a_million_steps() -> None:
+    d, N, k, n, lam = 3, 2, 7, 10**6, 0.5
+    rng = np.random.default_rng(1)
+    candidates = candidate_set(make_estimator(d, lam), N)
     B, y = 0.5 * rng.standard_normal((k, N * d)), rng.standard_normal(k)
     absorb_often(candidates, B, y, n)
     times = np.array([n // k + (r < n % k) for r in range(k)])
@@ -108,12 +112,12 @@ def test_evidences_are_exact_after_a_million_steps() -> None:
 
 
 def test_no_candidate_overtakes_the_truth_by_more_than_its_bound() -> None:
-    sigma, lam, delta, T = 0.2, 1.0, 0.05, 60
+    sigma, lam, delta, T, seeds = 0.2, 1.0, 0.05, 60, 150
     env = lbm.LBM(THETA, m=1, gamma=-1.0, sigma=sigma)
-    pairs = [(1, -1.0), (0, -1.0), (2, -1.0), (1, -2.0), (1, 1.0)]
+    pairs = [(1, -1.0), (0, -1.0)] + [(m, g) for m in (1, 2, 3) for g in (-2.0, -0.5, 1.0)]
     agent = lbm.EvidenceSelector(pairs, T, L=2, lam=lam, sigma=sigma)
     left = 0
-    for seed in range(100):
+    for seed in range(seeds):
         live, eta = agent.start(env.actions, seed=seed), env.draw_noise(T, seed=seed)
         past, outside = np.zeros((0, 3)), False
         for t in range(T):
@@ -125,7 +129,34 @@ def test_no_candidate_overtakes_the_truth_by_more_than_its_bound() -> None:
             live.update(env.expected_rewards(action[None], history=past)[0] + eta[t])
             past = action[None]
         left += outside
-    assert left <= delta * 100
+    assert left <= delta * seeds
+
+
+@kernel
+def largest_leads(
+    candidates: CandidateSet, B: np.ndarray, y: np.ndarray, s2: float, lead: np.ndarray
+) -> None:
+    """lead (N-1,): how far each other log evidence was ahead of the first one and half of its log det."""
+    for t in range(B.shape[0]):
+        absorb_reward(candidates, B[t], y[t])
+        log_det, residual = candidates.ledger[:, LOG_DET], candidates.residual[0]
+        for j in range(lead.shape[0]):
+            ahead = 0.5 * ((residual[0] - residual[j + 1]) / s2 - log_det[j + 1])
+            lead[j] = max(lead[j], ahead)
+
+
+def test_ten_rivals_need_ten_times_the_odds() -> None:
+    # Rewards are noise, theta = 0 of a truth with small features, and every rival has features of its own.
+    rivals, seeds, T, sigma, lam, delta = 10, 1000, 300, 0.2, 10.0, 0.05
+    rng = np.random.default_rng(3)
+    one = make_estimator(1, lam)
+    leads = np.full((seeds, rivals), -math.inf)
+    for lead in leads:
+        B = rng.standard_normal((T, 1 + rivals)) * ([0.1] + [1.0] * rivals)
+        largest_leads(candidate_set(one, 1 + rivals), B, sigma * rng.standard_normal(T), sigma**2, lead)
+    assert ((leads > math.log(1.0 / delta)).mean(axis=0) <= delta).all()  # one given rival
+    assert (leads.max(axis=1) > math.log(1.0 / delta)).mean() > 2.0 * delta  # but not all of them
+    assert (leads.max(axis=1) > math.log(rivals / delta)).mean() <= delta
 
 
 # --- the Combiner -------------------------------------------------------------------------------------
@@ -166,6 +197,14 @@ def test_the_combiner_is_algorithm_2(scale: float) -> None:
         if excess[i] >= c.C[i] * plays[i] ** (2 / 3) + 12 * c.width[i] * math.sqrt(plays[i]):
             active[i] = active.sum() == 1
     assert at >= T
+
+
+def test_no_more_rounds_than_the_constants_count_with() -> None:
+    T, pairs = 240, [(4, 0.0), (4, -1.0)]
+    stationary = lbm.LBM(THETA, m=0, gamma=0.0, sigma=0.0)
+    run = lbm.run(stationary, lbm.BanditCombiner(pairs, T, L=2, scale=1e-4), T=T)
+    rounds = len(run.details["candidate"])
+    assert T // 6 < rounds <= lbm.theory.combiner_constants(T, 3, pairs, 2).T_bc == T // 2
 
 
 def test_a_discarded_candidate_never_plays_again() -> None:

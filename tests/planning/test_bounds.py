@@ -79,11 +79,61 @@ def test_rising_isotropic_is_closed_form(T: int) -> None:
     assert bounds.lower == pytest.approx(greedy(env, T).sum(), rel=1e-12)
 
 
+@pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("c", [0.0, 0.5, 1.0])
+def test_theta_s_direction_is_optimal_when_rising(c: float, gamma: float) -> None:
+    # Against every sequence from a fine grid of the ball that holds theta's direction.
+    angles = 2.0 * math.pi * np.arange(24) / 24.0
+    grid = np.concatenate([r * np.column_stack((np.cos(angles), np.sin(angles))) for r in (0.4, 0.8, 1.0)])
+    theta = 0.7 * grid[-19]
+    for m in (1, 2):
+        env = lbm.LBM(theta, m=m, gamma=gamma, A0=c * np.eye(2))
+        on_grid = lbm.LBM(theta, m=m, gamma=gamma, A0=c * np.eye(2), actions=lbm.Finite(grid))
+        for T in (1, 2, 3, 4):
+            bounds, brute = lbm.opt_bounds(env, T=T), lbm.opt_bounds(on_grid, T=T)
+            always = env.expected_rewards(np.tile(grid[-19], (T, 1))).sum()
+            assert bounds.exact
+            assert brute.method.startswith("dynamic programming")
+            assert bounds.lower == pytest.approx(brute.lower, rel=1e-7) == pytest.approx(always, rel=1e-7)
+
+
+def test_greedy_may_earn_nothing_where_the_first_reward_is_zero() -> None:
+    env = lbm.LBM([0.6, 0.8], m=2, gamma=1.0, A0=np.zeros((2, 2)), sigma=0.0)
+    assert lbm.run(env, lbm.OracleGreedy(), T=20).reward[-1] == 0.0
+    assert lbm.opt_bounds(env, T=20).lower == pytest.approx(0.0 + 1.0 + 18 * 2.0, rel=1e-12)
+
+
 def test_stationary_is_closed_form() -> None:
     for env in (lbm.LBM(THETA, m=0, gamma=-3.0), lbm.LBM(THETA, m=4, gamma=0.0)):
         bounds = lbm.opt_bounds(env, T=10)
         assert bounds.exact
         assert bounds.lower == pytest.approx(10.0, rel=1e-12)
+
+
+@pytest.mark.parametrize(("m", "gamma"), [(0, -3.0), (9, 0.0), (math.inf, 0.0)])
+def test_stationary_arms_are_closed_form_however_many(m: float, gamma: float) -> None:
+    A0, T = np.diag([0.5, 1.0, 2.0]), 5000
+    sets = lbm.Ball(3).sample(T * 40, seed=0).reshape(T, 40, 3)
+    effective = (np.linalg.inv(A0) ** 3 if m == 0 else np.eye(3)) @ THETA
+    for actions in (lbm.Finite(sets[0]), lbm.Contextual(sets)):
+        env = lbm.LBM(THETA, m=m, gamma=gamma, A0=A0, actions=actions)
+        bounds = lbm.opt_bounds(env, T=T)
+        assert bounds.exact
+        assert bounds.certified
+        best = (np.broadcast_to(actions.arms, (T, 40, 3)) @ effective).max(axis=1).sum()
+        assert bounds.lower == bounds.upper == pytest.approx(best, rel=1e-12)
+
+
+def test_what_is_certified() -> None:
+    ball = lbm.opt_bounds(lbm.LBM(THETA, m=2, gamma=-3.0), T=50, L=10, max_period=4)
+    assert not ball.certified
+    assert lbm.opt_bounds(lbm.LBM(THETA, m=2, gamma=2.0), T=50).certified
+    arms = lbm.Finite(lbm.Ball(3).sample(4, seed=0))
+    assert lbm.opt_bounds(lbm.LBM(THETA, m=2, gamma=-3.0, actions=arms), T=50).certified
+    # Where T times the largest reward is the smaller bound nothing rests on the search.
+    nothing = lbm.opt_bounds(lbm.LBM([0.0, 0.0], m=1, gamma=-1.0), T=20, L=4, max_period=2)
+    assert nothing.certified
+    assert nothing.exact
 
 
 def test_the_sandwich_of_the_paper_s_instance() -> None:

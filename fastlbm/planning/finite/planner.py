@@ -8,16 +8,18 @@ sums.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..._base import validation
 from ..._base.validation import Array, Seed
-from ...kernels.optimism import O3M, OM, Belief
+from ...kernels.optimism import O3M, OM, OM_BLOCK, Belief
 from ..plans import Cycle, Index, Plan
 from .beam import Objective, plan_by_search
 from .cycles import closed_walk, maximum_mean_cycle, search_cycle
 from .programs import early_steps, follow, late_steps, plan_additive, plan_joint
-from .states import WINDOWS, Model, States, Table, Tables
+from .states import WINDOWS, Model, States, Table, Tables, ucb
 
 #: Bytes that tables may take.
 BUDGET = 2**30
@@ -35,7 +37,8 @@ class FinitePlanner:
     Made once for a set: states, windows and, where all steps are alike and they fit, the features of every
     window and arm are kept, so that a plan costs what depends on its belief. Nothing else is kept: a plan is
     what a new planner would give. Arguments come checked; A0 = None is the identity. Tables may take `budget`
-    bytes; beyond that plans are searched for, or refused.
+    bytes; beyond that plans are searched for, or refused. With gamma = 0 nothing depends on the last m arms:
+    there is one state instead of K^m.
 
     >>> planner = FinitePlanner(np.eye(2), m=1, gamma=-1.0)
     >>> belief = Belief(theta=np.array([0.6, 0.8]), V_inv=np.eye(2), beta=0.0, kind=O3M)
@@ -50,8 +53,10 @@ class FinitePlanner:
     def __init__(
         self, arms: Array, *, m: int, gamma: float, A0: Array | None = None, budget: int = BUDGET
     ) -> None:
-        self.model = Model(arms, m, gamma, A0)
+        self.model = Model(arms, m if gamma != 0.0 else 0, gamma, A0)
         self.budget = budget
+        # Arms of a block before those whose rewards depend on nothing.
+        self._lead = m - self.model.m
         self._states: States | None = None
         self._tables: Tables | None = None
 
@@ -68,17 +73,30 @@ class FinitePlanner:
 
         Tables beyond the budget raise a `ValueError` with `require_exact`, else a beam search plans.
         """
-        model = self.model.from_step(start, self.model.m + L)
+        # With gamma = 0 the parts of OM-Block are m+L actions, all alike.
+        lead, L = (0, self._lead + L) if belief.kind == OM_BLOCK else (self._lead, L)
+        model = self.model.from_step(start + lead, self.model.m + L)
         theta, V_inv = _own(belief.theta), _own(belief.V_inv)
         kind = O3M if belief.beta == 0.0 and belief.kind == OM else belief.kind
         belief = Belief(theta=theta, V_inv=V_inv, beta=float(belief.beta), kind=kind)
         objective = Objective(model, belief, model.m + L)
         with np.errstate(all="ignore"):
             if not model.fits(L, belief, self.budget, require_exact):
-                return plan_by_search(model, objective, L, validation.generator("seed", rng))
-            if kind == O3M:
-                return plan_additive(self._tables_of(model), objective, L)
-            return plan_joint(self._tables_of(model), objective, L, validation.generator("seed", rng))
+                plan = plan_by_search(model, objective, L, validation.generator("seed", rng))
+            elif kind == O3M:
+                plan = plan_additive(self._tables_of(model), objective, L)
+            else:
+                plan = plan_joint(self._tables_of(model), objective, L, validation.generator("seed", rng))
+            return plan if lead == 0 else self._preceded(plan, belief, start, lead)
+
+    def _preceded(self, plan: Plan, belief: Belief, start: int, lead: int) -> Plan:
+        """The plan behind `lead` arms that its value does not depend on, each with the largest UCB."""
+        model = self.model.from_step(start, lead)
+        parts = belief.theta, belief.V_inv, belief.beta
+        assert plan.indices is not None
+        first = np.array([ucb(np.ascontiguousarray(model.at(t).T), *parts).argmax() for t in range(lead)])
+        actions = np.concatenate((model.actions(np.arange(lead), first), plan.actions))
+        return replace(plan, actions=actions, indices=np.concatenate((first, plan.indices)))
 
     def cycle(self, theta: Array, period: int, rng: Seed = 0) -> Cycle:
         """The cycle of `period` arms with the largest average reward, windows wrapping around; arms (K, d).
