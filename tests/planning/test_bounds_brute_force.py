@@ -7,7 +7,7 @@ import pytest
 
 import fastlbm as lbm
 from fastlbm.planning.finite import FinitePlanner, planner
-from tests import naive
+from tests import problems
 from tests.naive import Array
 from tests.planning.finite.problems import codes, everything, window_features
 
@@ -18,14 +18,14 @@ GAMMAS = (-3.0, -2.0, -1.0, -0.4, 0.0, 0.5, 1.0, 2.0)
 def memory_matrix(d: int, gamma: float, rng: np.random.Generator) -> Array | None:
     """The identity, a multiple of it, a general matrix, and where gamma allows it 0 or a singular one."""
     singular = [np.zeros((d, d)), np.diag([1.0] + [0.0] * (d - 1))] if gamma >= 0.0 else []
-    general = naive.initial_matrix("dense", d, rng)
+    general = problems.initial_matrix("dense", d, rng)
     choices = [None, 0.25 * np.eye(d), 3.0 * np.eye(d), general, *singular]
     return choices[int(rng.integers(len(choices)))]
 
 
 def set_of_arms(K: int, d: int, rng: np.random.Generator) -> Array:
     """Arms (K, d): unit, in one orthant, in the ball, with the zero action, with tiny ones, or repeated."""
-    arms = naive.ball(K, d, rng)
+    arms = problems.ball(K, d, rng)
     unit = arms / np.linalg.norm(arms, axis=1, keepdims=True)
     zero, tiny = arms.copy(), unit.copy()
     zero[int(rng.integers(K))], tiny[int(rng.integers(K))] = 0.0, 1e-9 * unit[0]
