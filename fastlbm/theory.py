@@ -448,3 +448,39 @@ def _failure(delta: float | None, T: Array) -> Array:
 def _plain(value: Array | float) -> float | Array:
     """A float instead of an array of shape ()."""
     return float(value) if np.ndim(value) == 0 else np.asarray(value)
+
+
+class CombinerBound(NamedTuple):
+    """`share * OPT` less the Combiner's expected reward is at most `regret`, see `combiner_regret_bound`."""
+
+    share: float
+    regret: float
+
+
+def combiner_regret_bound(
+    T: int, d: int, candidates: Iterable[tuple[int, float]], truth: tuple[int, float]
+) -> CombinerBound:
+    """Corollary 1 (cor:model_selection) as a number: how far the Bandit Combiner stays behind OPT/sqrt(M).
+
+    `share` is 1/sqrt(M), M = max m_j / min m_j. The paper gives the order of the rest, M d (m+1)^(1 + 3/2
+    gamma^+) T^(3/4) for the true (m, gamma); `regret` is its proof with the constants of `combiner_constants`
+    at lam = 1, delta = 1/T: with B_j = m_j + L_j, q = min B/max B, and R, B, rho (A0 = I) those of the truth
+
+        min B R + max_j m_j rho T_bc + q m rho T/B + max(0, share - q) rho T + 2 rho
+
+    Lemma 1 on the Combiner's target; the first m_j steps of blocks; Proposition 2; L rounded up; failure.
+
+    >>> combiner_regret_bound(T=10**6, d=3, candidates=[(1, -3.0), (2, -3.0), (4, -3.0)], truth=(2, -3.0))
+    CombinerBound(share=0.5, regret=218909370.7119...)
+    """
+    given = list(candidates) if isinstance(candidates, Iterable) else candidates
+    m, rho = _candidates(given, d, None)
+    made, pairs = combiner_constants(T, d, given), [(k, gamma) for k, gamma in given]
+    if truth not in pairs or m.min() < 1.0:
+        raise ValueError(f"candidates must hold truth = {truth!r} and have m >= 1 throughout, got {pairs!r}")
+    if (least := int(m.max()) ** 2 * d * d + 1) > T:
+        raise ValueError(f"T must be at least max m^2 d^2 + 1 = {least}, got {T}")
+    star, blocks = pairs.index(truth), m + made.L
+    share, q = math.sqrt(m.min() / m.max()), blocks.min() / blocks.max()
+    lost = m.max() * made.T_bc + q * m[star] * T / blocks[star] + max(0.0, share - q) * T + 2.0
+    return CombinerBound(share, float(blocks.min() * made.R[star] + rho[star] * lost))

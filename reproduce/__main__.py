@@ -18,7 +18,10 @@ from .claims import COLUMNS, Claim, rows, statements
 from .page import Page, markdown
 
 PAPER = ("fig1-left", "fig1-right", "fig2")
-BEYOND = ("model", "regret", "approximation", "greedy", "knowledge", "arms", "gradient")
+BEYOND = (
+    "model", "statements", "confidence", "regret", "lengths", "scaling", "approximation", "greedy",
+    "knowledge", "selection", "arms", "gradient",
+)  # fmt: skip
 GROUPS = {"beyond": BEYOND, "claims": (*PAPER, *BEYOND)}
 
 

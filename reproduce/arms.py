@@ -1,9 +1,12 @@
-"""Beyond the paper: bandits with K arms and contextual sets as special cases (its Example 2 and Remark 1).
+"""Beyond the paper: bandits with K arms and contextual sets as special cases.
 
-Regret is against OPT, exact here by dynamic programming over the last m actions.
+They are Example 2 (ex:rested), which has m = infinity, and Remark 1 (rmk:context). Regret is against OPT,
+exact here by dynamic programming over the last m actions.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -66,9 +69,13 @@ def make(page: Page) -> None:
         f"gamma = -2 and 1. {runs} runs; OPT is exact.",
         markdown(("setting", "agent", "OPT", "reward (95% interval)", "part of OPT"), rows),
     )
-    page.claim("K arms", exact(largest_difference(results.envs)))
+    for name, m in (("K arms", math.inf), ("K arms, window", 3)):
+        page.claim(name, exact(largest_difference(m)))
     best_total = lbm.opt_bounds(results.envs["rising"], T=document["T"]).lower
-    page.claim("greedy with rising arms", exact(parts["K arms, rising", "oracle greedy"][0] / best_total))
+    page.claim("greedy with rising arms e_k", exact(parts["K arms, rising", "oracle greedy"][0] / best_total))
+    collected, best_total = greedy_fails()
+    totals = {"collected": f"{collected:.1f}", "best": f"{best_total:.1f}"}
+    page.claim("greedy with rising arms", exact(collected / best_total), **totals)
     page.claim(
         "O3M with rotting arms",
         ratio(parts["K arms, rotting", "O3M"], parts["K arms, rotting", "oracle greedy"]),
@@ -85,12 +92,26 @@ def contextual(gamma: float) -> lbm.LBM:
     return lbm.LBM(theta, m=M, gamma=gamma, sigma=0.1, actions=lbm.Contextual(arms))
 
 
-def largest_difference(envs: dict[str, lbm.LBM]) -> float:
-    """Between the model and Example 2, with a count of the last m plays."""
+def greedy_fails(T: int = 100) -> tuple[float, float]:
+    """What oracle greedy collects with two arms, rising with A0 = I, and OPT.
+
+    It begins with the short arm, which pays a little more at first, 0.45 against 0.43, and stays with it,
+    while the long arm would gain more: (1 + 1)^gamma against (1 + 0.25)^gamma.
+    """
+    arms = lbm.Finite([[0.5, 0.0], [0.0, 1.0]])
+    env = lbm.LBM([0.9, 0.43], m=1, gamma=2.0, actions=arms)
+    return float(lbm.run(env, lbm.OracleGreedy(), T=T).reward[-1]), lbm.opt_bounds(env, T=T).lower
+
+
+def largest_difference(m: float, K: int = 4) -> float:
+    """Relative, from Example 2's (1 + n_k)^gamma / sqrt(K), n_k the plays of arm k in the last m steps."""
     worst = 0.0
-    for env in envs.values():
-        played = np.random.default_rng(1).integers(env.d, size=1000)
-        counts = [(played[max(0, t - int(env.m)) : t] == k).sum() for t, k in enumerate(played)]
-        formula = env.theta[played] * (1.0 + np.array(counts)) ** env.gamma
-        worst = max(worst, float(np.abs(env.expected_rewards(np.eye(env.d)[played]) - formula).max()))
+    for gamma in (-3.0, -1.0, 0.5, 2.0):
+        env = lbm.LBM(np.full(K, 1 / math.sqrt(K)), m=m, gamma=gamma, actions=lbm.Finite(np.eye(K)))
+        played = np.random.default_rng(1).integers(K, size=1000)
+        first = [0 if math.isinf(m) else max(0, t - int(m)) for t in range(len(played))]
+        counts = np.array([(played[first[t] : t] == k).sum() for t, k in enumerate(played)])
+        formula = (1.0 + counts) ** gamma / math.sqrt(K)
+        rewards = env.expected_rewards(np.eye(K)[played])
+        worst = max(worst, float(np.abs(rewards / formula - 1.0).max()))
     return worst

@@ -1,7 +1,7 @@
 """Statements of the paper that can be checked: own what a claim is, its verdict, and its interval.
 
 A claim holds, holds with a remark, or does not hold: that is computed from our number. And the number itself
-must stay in the interval `must`, or the run fails. The statements are in claims.toml.
+must stay in the interval `must`, or the run fails. The statements are in claims.toml and claims_theory.toml.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 EXACT = 1e-9
+#: Where the statements are.
+FILES = ("claims", "claims_theory")
 
 
 class Number(NamedTuple):
@@ -25,6 +27,10 @@ class Number(NamedTuple):
     value: float
     low: float
     high: float
+
+    def over(self, other: float) -> Number:
+        """The same divided by a number without chance in it."""
+        return Number(*(value / other for value in self))
 
     def __str__(self) -> str:
         if self.low == self.high:
@@ -64,6 +70,27 @@ def exponent(T: ArrayLike, regrets: ArrayLike) -> Number:
     x, values = np.log(np.asarray(T, dtype=np.float64)), np.asarray(regrets, dtype=np.float64)
     weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
     return _bootstrap(lambda *rows: weights @ np.log([row.mean(axis=-1) for row in rows]), *values)
+
+
+def carried(T: ArrayLike, regrets: ArrayLike, far: float) -> Number:
+    """The mean regret at a horizon out of reach, along the line of `exponent`; regrets (horizons, runs)."""
+    x, values = np.log(np.asarray(T, dtype=np.float64)), np.asarray(regrets, dtype=np.float64)
+    slope = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
+    weights = 1.0 / len(x) + (math.log(far) - x.mean()) * slope
+    return _bootstrap(lambda *rows: np.exp(weights @ np.log([row.mean(axis=-1) for row in rows])), *values)
+
+
+def first_below(bound: Callable[[int], float], limit: Callable[[int], float], low: int = 1) -> int:
+    """The first horizon from which on a bound is below a limit that grows faster; to a part in 1,000."""
+    if bound(low) <= limit(low):
+        return low
+    high = 2 * low
+    while bound(high) > limit(high):
+        low, high = high, 2 * high
+    while high - low > max(1, low // 1000):
+        middle = (low + high) // 2
+        low, high = (middle, high) if bound(middle) > limit(middle) else (low, middle)
+    return high
 
 
 class Claim(NamedTuple):
@@ -109,9 +136,9 @@ class Claim(NamedTuple):
 
 
 def statements() -> dict[str, dict[str, Any]]:
-    """The tables of claims.toml, by the names of the claims."""
-    text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    """The tables of both files, by the names of the claims."""
+    texts = [Path(__file__).with_name(f"{name}.toml").read_text("utf-8") for name in FILES]
+    return tomllib.loads("\n".join(texts))  # a name that is in both is an error
 
 
 COLUMNS = ("claim", "where", "statement", "we measure", "number (95% interval)", "verdict", "remark")

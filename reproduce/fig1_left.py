@@ -106,6 +106,7 @@ def _claims(page: Page, published: StudyResults, sphere: StudyResults) -> None:
     page.claim("five runs", exact(half / five.mean()))
     page.claim("O3M and greedy", ratio(O3M, total["oracle greedy"]))
     page.claim("O3M and OFUL", ratio(O3M, total["OFUL"]))
+    page.claim("O3M and OM", ratio(O3M, total["OM"]))
     page.claim("waiting", ratio(full["O3M"], full["OFUL"]))
     page.claim("Combiner gamma", ratio(total["Combiner gamma"], O3M))
     page.claim("Combiner m", ratio(total["Combiner m"], O3M))

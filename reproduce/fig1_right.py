@@ -88,13 +88,14 @@ def _claims(page: Page, results: StudyResults, totals: dict[tuple[float, str], A
     page.claim("greedy's total", exact(greedy[0] + first * math.sqrt(EPSILON) - closed["oracle greedy"]))
     page.claim("pi_2's total", exact(pi_2[0] + first * math.sqrt(1 - EPSILON) - closed["pi_2"]))
     page.claim("pi_2 and greedy", exact(pi_2[0] / greedy[0]))
-    best = lbm.best_cycle(env, period=1)
-    x, y = best.actions[0]
+    constant = lbm.best_cycle(env, period=1).actions
+    collected = float(lbm.run(env, lbm.Cyclic(constant), T=T).reward[-1])  # the first m steps earn less
+    x, y = constant[0]
     page.claim(
         "the optimal action is stationary",
-        exact(T * best.average / lbm.opt_bounds(env, T=T).upper),
+        exact(collected / lbm.opt_bounds(env, T=T).upper),
         action=f"({x:.3f}, {y:.3f})",
-        more=f"{T * best.average / closed['pi_2'] - 1:.1%}",
+        more=f"{collected / pi_2[0] - 1:.1%}",
     )
     page.claim("OFUL does well", ratio(OFUL, pi_2))
     page.claim("OFUL does well, sigma = 0.3", ratio(totals[0.3, "OFUL"], pi_2))

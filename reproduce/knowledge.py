@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+import fastlbm as lbm
+
 from . import look
 from .claims import Array, Number, ratio
 from .page import Page, markdown
@@ -15,8 +17,10 @@ if TYPE_CHECKING:
 
 #: The rows of the second panel: what is told, what is not, and which agent of the study.
 PLAYERS = {
-    "all known": "O3M(m=2, gamma=-3.0)",
-    "horizon not known: doubling": "Doubling",
+    "all known, L = 20": "O3M(m=2, gamma=-3.0)",
+    "... horizon not known: doubling": "Doubling",
+    "all known, L of Theorem 1": "O3M, theory",
+    "... horizon not known: doubling ": "Doubling, theory",
     "m and gamma not known: EvidenceSelector": "EvidenceSelector",
     "gamma not known: Combiner": "Combiner gamma(scale=1.0)",
     "... scale 0.1": "Combiner gamma(scale=0.1)",
@@ -72,7 +76,22 @@ def make(page: Page) -> None:
             [(m, *(f"{share:.3f}" for share in row)) for m, row in zip(memories, shares, strict=True)],
         ),
     )
-    page.claim("doubling", prices["horizon not known: doubling"])
+    page.claim("doubling", ratio(total["Doubling, theory"], total["O3M, theory"]))
+    page.claim("doubling, regret", doubling_regret(5))
+
+
+def doubling_regret(runs: int, T: int = 4000) -> Number:
+    """Regret of O3M with doubling / of O3M that knows T, rising, where OPT is known; L, delta from theory."""
+    env = lbm.LBM([0.6, 0.64, 0.48], m=1, gamma=2.0, sigma=0.1)
+    agents: dict[str, lbm.agents.Agent] = {
+        "doubling": lbm.Doubling(lbm.O3M(m=1, gamma=2.0, horizon=40)),
+        "O3M": lbm.O3M(m=1, gamma=2.0, horizon=T),
+    }
+    frame = lbm.run_many(env, agents, T=T, seeds=runs, record=1).frame
+    last = frame[frame["t"] == T]
+    best = lbm.opt_bounds(env, T=T).lower
+    doubled, known = (best - last[last["agent"] == name]["reward"].to_numpy() for name in agents)
+    return ratio(doubled, known)
 
 
 def _map(axes: Axes, shares: Array, memories: list[int], gammas: list[float]) -> None:
@@ -102,7 +121,7 @@ def _map(axes: Axes, shares: Array, memories: list[int], gammas: list[float]) ->
 def _bars(axes: Axes, prices: dict[str, Number]) -> None:
     """Parts of the reward, the most informed on top."""
     for place, (words, price) in enumerate(reversed(prices.items())):
-        agent = PLAYERS[words].split("(")[0]
+        agent = PLAYERS[words].split("(")[0].split(",")[0]
         color = look.LOOKS[agent].color
         axes.barh(place, price.value, color=color, height=0.7)
         axes.errorbar(

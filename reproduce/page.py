@@ -69,7 +69,7 @@ class Page:
         self._write(".md", "\n\n".join(parts) + "\n")
 
     def claim(self, name: str, number: Number, **words: str) -> None:
-        """Check a statement of claims.toml; `words` fill its remark."""
+        """Check a statement of the claims' files; `words` fill its remark."""
         said = statements()[name]
         remark = said.get("remark", "").format(**words)
         self.claims.append(
@@ -98,6 +98,7 @@ def _cell(value: Any) -> str:
 
 
 def markdown(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A Markdown table; numbers as they come, so format them before."""
+    """A Markdown table; numbers as they come, so format them before. A bar in a cell stays one."""
     lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(str(value) for value in line)} |" for line in lines)
+    cells = [[str(value).replace("|", "\\|") for value in line] for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import math
+import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.text import Text
 
+import fastlbm as lbm
 from reproduce import __main__ as command
-from reproduce import claims, look
+from reproduce import approximation, arms, claims, confidence, fig2, look, statements
 from reproduce.page import Page, markdown
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -75,15 +79,67 @@ def test_intervals_cover_the_mean_as_often_as_they_say() -> None:
     assert claims.exponent(T, regrets).value == pytest.approx(0.7)
 
 
+def test_a_line_is_carried_on() -> None:
+    T = np.array([10.0, 100.0, 1000.0])
+    number = claims.carried(T, 3.0 * T[:, None] ** 0.7 * np.array([[0.9, 1.1]]), 1e9)
+    assert number.value == pytest.approx(3.0 * 1e9**0.7)
+    assert number.low == pytest.approx(0.9 * number.value)
+    assert number.over(number.value).high == pytest.approx(1.1)
+
+
+@pytest.mark.parametrize("low", [1, 7, 1000])
+def test_where_a_bound_first_says_something(low: int) -> None:
+    # 50 T^(3/4) is below T from 50^4 on.
+    found = claims.first_below(lambda T: 50.0 * T**0.75, lambda T: float(T), low=low)
+    assert 50**4 <= found <= 1.001 * 50**4
+    assert claims.first_below(lambda T: 1.0, lambda T: float(T), low=low) == low
+
+
+#: The paper's labels and the numbers that LaTeX gives them.
+NUMBERS = {
+    "sec:intro": "Section 1", "sec:model": "Section 2", "sec:approx": "Section 3.1",
+    "sec:estimation": "Section 3.2", "sec:algo": "Section 4", "sec:experiments": "Section 5",
+    "sec:more-exp": "Appendix C", "ex:rested": "Example 2", "rmk:over_opt": "Remark 3",
+    "prop:greedy_bad": "Proposition 1", "prop:approx_cyclic": "Proposition 2",
+    "prop:cyclic_tight": "Proposition 3", "prop:adaptation_hp": "Proposition 5",
+    "thm:regret_exp": "Theorem 1", "thm:regret_hp": "Theorem 2", "lem:average": "Lemma 1",
+    "cor:model_selection": "Corollary 1", "eq:indiv_beta": "(18)", "eq:bound_R": "(8)",
+}  # fmt: skip
+
+
+def test_statements_name_their_place_by_number_and_label() -> None:
+    for name, said in claims.statements().items():
+        if said["where"] == "not in the paper":
+            continue
+        labels = re.findall(r"(\S+(?: \S+)?), (\w+:[\w-]+)", said["where"])
+        assert labels, (name, said["where"])
+        for number, label in labels:
+            assert number.endswith(NUMBERS[label]), (name, said["where"])
+
+
+def test_every_statement_can_fail() -> None:
+    for name, said in claims.statements().items():
+        assert "at_least" in said or "at_most" in said, name
+        assert all(math.isfinite(end) for end in said["must"]), name
+    # What cannot be exceeded by anything is not compared with a regret that was measured.
+    for name in ("Theorem 1", "regret bounds"):
+        assert name not in claims.statements()
+
+
 def test_every_statement_is_checked_by_an_experiment_that_runs_with_claims() -> None:
-    sources = "".join(
-        (ROOT / "reproduce" / f"{name.replace('-', '_')}.py").read_text() for name in command.GROUPS["claims"]
-    )
+    words, patterns = set(), []
+    for experiment in command.GROUPS["claims"]:
+        text = (ROOT / "reproduce" / f"{experiment.replace('-', '_')}.py").read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                words.add(node.value)
+            elif isinstance(node, ast.JoinedStr):  # a name with a part that varies
+                parts = [re.escape(v.value) if isinstance(v, ast.Constant) else ".*" for v in node.values]
+                patterns += ["".join(parts)] if parts[0] != ".*" and len(parts[0]) > 5 else []
     for name, said in claims.statements().items():
         low, high = said["must"]
         assert low < high, name
-        stem = name.removesuffix(", rotting").removesuffix(", rising")
-        assert f'"{name}"' in sources or stem in sources, name
+        assert name in words or any(re.fullmatch(pattern, name) for pattern in patterns), name
 
 
 def test_the_tables_are_the_same_twice_and_hold_the_closed_forms(
@@ -107,6 +163,66 @@ def test_the_tables_are_the_same_twice_and_hold_the_closed_forms(
     pieces = set((tmp_path / "once/fig1-right/study/pieces").iterdir())
     assert command.main(["fig1-right", "--runs", "6", "--out", str(tmp_path / "once")]) == 0
     assert pieces < set((tmp_path / "once/fig1-right/study/pieces").iterdir())
+
+
+def test_the_losses_of_proposition_2_are_those_of_all_sequences() -> None:
+    arms_, m, L, T = np.array([[0.0], [1.0]]), 1, 2, 6
+    env = lbm.LBM([1.0], m=m, gamma=-3.0, actions=lbm.Finite(arms_))
+    OPT = max(env.expected_rewards(arms_[list(a)]).sum() for a in itertools.product(range(2), repeat=T))
+    blocks = [arms_[list(a)] for a in itertools.product(range(2), repeat=m + L)]
+    values = [env.expected_rewards(block)[m:].sum() for block in blocks]
+    losses = [
+        OPT - env.expected_rewards(np.tile(block, (T // (m + L), 1))).sum()
+        for block, value in zip(blocks, values, strict=True)
+        if value == max(values)
+    ]
+    part, step = statements.loss(env, arms_, L, T)
+    assert part in [pytest.approx(loss / (2 * m * 1.0 * T / (m + L))) for loss in losses]
+    assert step == pytest.approx(OPT / T - max(values) / L)
+    assert statements.reward_range(env, arms_) == 1.0
+
+
+def test_the_counterexamples_by_hand() -> None:
+    # Play, rest, play; the best two steps in a row are play, play after a rest.
+    assert statements.step_of_three() == pytest.approx(2 / 3 - (1 + 1 / 8) / 2)
+    # The first arm pays 0.45 and then 0.45 (1 + 1/4)^2; the second one 0.43 and then 0.43 * 4.
+    collected, best = arms.greedy_fails(T=100)
+    assert collected == pytest.approx(0.45 + 99 * 0.45 * 1.25**2)
+    assert best == pytest.approx(0.43 + 99 * 0.43 * 4)
+    # The only best block is 0.75, 0.75, -1; OPT plays -1 three times.
+    R = 2.125**-3.7
+    OPT, block = 1 + 2**-3.7 + 3**-3.7, -0.75 - 0.75 * 1.5625**-3.7 + R
+    assert statements.without_zero(1) == pytest.approx((OPT - block) / (2 * 2 * R))
+    # Four arms, m infinite: what was played long ago still counts.
+    assert arms.largest_difference(math.inf) < 1e-9
+
+
+def test_lemma_1_holds_for_rewards_that_are_not_negative() -> None:
+    assert statements.lemma_1(signed=False, cases=100).max() <= 0.0
+    assert statements.lemma_1(signed=True, cases=100).max() > 0.0
+
+
+def test_features_are_what_rewards_are_linear_in() -> None:
+    env = lbm.LBM.random(d=4, m=3, gamma=-1.5, seed=0)
+    actions = lbm.Ball(4).sample(30, seed=0)
+    np.testing.assert_allclose(confidence.features(env, actions) @ env.theta, env.expected_rewards(actions))
+
+
+def test_exponents_are_those_of_the_theorem_s_algorithm() -> None:
+    text = (ROOT / "reproduce/regret.toml").read_text(encoding="utf-8")
+    agent = tomllib.loads(text)["agent"]["O3M"]
+    assert agent.keys() == {"type", "m", "gamma", "T"}  # L, delta and switch are the defaults
+    assert lbm.O3M(m=2, gamma=-3.0, horizon=1000).switch == 0.0
+
+
+def test_the_bound_of_figure_2_has_two_losses_of_m_steps_in_a_block() -> None:
+    known = lbm.theory.block_regret_bound(T=1296, d=3, m=1, gamma=2.0, L=5)
+    assert fig2.bound("O3M", 5, 1296) == pytest.approx(known + 2 * 1 * 4.0 * 1296 / 6)
+
+
+def test_cycles_are_averaged_when_the_memory_is_their_own() -> None:
+    env = lbm.LBM([1.0, 0.0], m=2, gamma=-1.0)
+    assert approximation.average(env, np.eye(2)[[0]]) == pytest.approx(1 / 3)
 
 
 def test_a_number_outside_of_its_interval_fails_the_run(
@@ -149,5 +265,6 @@ def test_pages_write_plain_tables(tmp_path: Path) -> None:
     page.numbers(("a", "b"), [("one, two", 1.0), ("three", 1 / 3)])
     assert (tmp_path / "x/x.csv").read_text() == 'a,b\n"one, two",1\nthree,0.3333333333\n'
     assert markdown(("a", "b"), [(1, 2)]) == "| a | b |\n| --- | --- |\n| 1 | 2 |"
+    assert markdown(("a", "b"), [("|x|", 2)]).endswith("| \\|x\\| | 2 |")
     with pytest.raises(KeyError):
         page.claim("a statement that is not there", claims.exact(1.0))
