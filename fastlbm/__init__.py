@@ -12,7 +12,7 @@ The layers. Each imports only from those below it; pyproject.toml has the contra
     running/       one run: an episode, a live policy, late rewards, the file of its state, seeds
     agents/        what an agent is (base), what a policy is (policy), one file an algorithm
     planning/      blocks, cycles, bounds on OPT; effort has all presets; finite/ is the same for arms
-    theory         the paper's formulas, its contradictions, and what each label of it is
+    theory/        the paper's formulas, its contradictions, and what each label of it is
     model/         LBM, sets of actions, the memory matrix
     kernels/       compiled code only, one file an idea; _jit says how it is compiled
     _base/         checks of arguments, values, types, files, pools of workers

@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fastlbm import theory
+from fastlbm.theory import combiner
 
 ALGORITHMS = ("O3M", "OM", "OM-Block")
 A0 = np.diag([4.0, 0.25])
@@ -224,10 +225,10 @@ def test_coefficient_of_the_target_regret() -> None:
     a, T_bc, C = 2 / 3, 50, np.array([3.0])
     general = (1 - a) ** ((1 - a) / a) * (1 + a) ** (1 / a) / a ** ((1 - a) / a)
     assert general == pytest.approx(5 * math.sqrt(30) / 18, rel=1e-14)
-    R = theory._target_regret(C, np.zeros(1), 1, T_bc, a, T_bc**-a)
+    R = combiner._target_regret(C, np.zeros(1), 1, T_bc, a, T_bc**-a)
     assert R[0] == pytest.approx((3 + 5 * math.sqrt(30) / 18 * 3**1.5) * T_bc**a, rel=1e-13)
     # alpha = 1/2: (1/2)(3/2)^2/(1/2) = 9/4 before C^2 T eta.
-    R = theory._target_regret(C, np.array([2.0]), 4, T_bc, 0.5, 0.1)
+    R = combiner._target_regret(C, np.array([2.0]), 4, T_bc, 0.5, 0.1)
     assert R[0] == pytest.approx(3 * math.sqrt(50) + 9 / 4 * 9 * 50 * 0.1 + 576 * 4 * 50 * 0.1 + 3 / 0.1)
 
 
