@@ -150,10 +150,12 @@ def combiner_regret_bound(
     CombinerBound(share=0.5, regret=218909370.7119...)
     """
     given = list(candidates) if isinstance(candidates, Iterable) else candidates
-    m, _, rho = _candidates(given, d, None)
+    m, gammas, rho = _candidates(given, d, None)
     made, pairs = combiner_constants(T, d, given), [(k, gamma) for k, gamma in given]
-    if truth not in pairs or m.min() < 1.0:
-        raise ValueError(f"candidates must hold truth = {truth!r} and have m >= 1 throughout, got {pairs!r}")
+    if truth not in pairs or m.min() < 1.0 or (gammas == 0.0).any():
+        raise ValueError(
+            f"candidates must hold truth = {truth!r} and have m >= 1 and gamma != 0 throughout, got {pairs!r}"
+        )
     if (least := int(m.max()) ** 2 * d * d + 1) > T:
         raise ValueError(f"T must be at least max m^2 d^2 + 1 = {least}, got {T}")
     star, blocks = pairs.index(truth), m + made.L
