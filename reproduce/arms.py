@@ -7,11 +7,15 @@ exact here by dynamic programming over the last m actions.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import fastlbm as lbm
 from fastlbm.agents import Agent
+from fastlbm.model import ActionSet
 
 from . import look
 from .claims import exact, mean, ratio
@@ -19,6 +23,8 @@ from .page import Page, markdown
 
 #: Contextual: steps, arms a step, dimension, memory.
 STEPS, CHOICES, D, M = 600, 6, 3, 2
+#: Who is told the sets of all steps in advance.
+KNOWING = "O3M, sets known"
 
 
 def make(page: Page) -> None:
@@ -35,9 +41,11 @@ def make(page: Page) -> None:
             "OFUL": lbm.OFUL(STEPS),
             "oracle greedy": lbm.OracleGreedy(),
         }
-        print(f"{page.name}: {name}, {len(agents)} settings x {runs} runs", flush=True)
-        found = lbm.run_many(envs[name], agents, T=STEPS, seeds=runs, record=60, progress=True)
-        frames[name] = found.frame.assign(env=name)
+        print(f"{page.name}: {name}, {len(agents) + 1} settings x {runs} runs", flush=True)
+        options: dict[str, Any] = {"T": STEPS, "seeds": runs, "record": 60, "progress": True}
+        found = lbm.run_many(envs[name], agents, **options)
+        told = lbm.run_many(contextual(gamma, lbm.Scheduled), {KNOWING: agents["O3M"]}, **options)
+        frames[name] = pd.concat((found.frame, told.frame), ignore_index=True).assign(env=name)
 
     lines, rows, parts = [], [], {}
     with look.style():
@@ -59,14 +67,14 @@ def make(page: Page) -> None:
             panel.set(xlim=(0, T), ylim=(0, None))
             panel.ticklabel_format(axis="x", style="sci", scilimits=(0, 3))
             look.finish(panel, name, "step $t$", "regret against OPT" if panel is axes[0] else "")
-        lines_of, names = axes[0].get_legend_handles_labels()
+        lines_of, names = axes[-1].get_legend_handles_labels()
         figure.legend(lines_of, names, loc="outside lower center", ncols=3, title=look.BAND)
     page.figure(figure)
     page.numbers(("setting", "agent", "t", "regret", "low", "high"), lines)
     page.text(
         f"K = 4 arms: m = 3, gamma = -1 (rotting) and 0.5 (rising), T = {document['T']}. "
         f"Contextual: {CHOICES} unit vectors of R^{D} drawn anew in each of {STEPS} steps, m = {M}, "
-        f"gamma = -2 and 1. {runs} runs; OPT is exact.",
+        f"gamma = -2 and 1. {runs} runs; OPT, which knows all sets, is exact.",
         markdown(("setting", "agent", "OPT", "reward (95% interval)", "part of OPT"), rows),
     )
     for name, m in (("K arms", math.inf), ("K arms, window", 3)):
@@ -82,14 +90,16 @@ def make(page: Page) -> None:
     )
     for name in ("contextual, rotting", "contextual, rising"):
         page.claim(name, ratio(parts[name, "O3M"], parts[name, "OFUL"]))
+    known = "contextual, rotting"
+    page.claim("contextual, sets known", ratio(parts[known, KNOWING], parts[known, "O3M"]))
 
 
-def contextual(gamma: float) -> lbm.LBM:
-    """Unit vectors drawn anew in each step."""
+def contextual(gamma: float, kind: Callable[[Any], ActionSet] = lbm.Contextual) -> lbm.LBM:
+    """Unit vectors drawn anew in each step; a `Scheduled` is the same sets, known in advance."""
     arms = np.random.default_rng(0).standard_normal((STEPS, CHOICES, D))
     arms /= np.linalg.norm(arms, axis=2, keepdims=True)
     theta = np.array([0.54, 0.83, 0.1])
-    return lbm.LBM(theta, m=M, gamma=gamma, sigma=0.1, actions=lbm.Contextual(arms))
+    return lbm.LBM(theta, m=M, gamma=gamma, sigma=0.1, actions=kind(arms))
 
 
 def greedy_fails(T: int = 100) -> tuple[float, float]:

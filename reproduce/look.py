@@ -38,6 +38,7 @@ _SOLID, _DASHED, _DOTTED, _MIXED, _LONG = "-", (0, (4, 1.5)), (0, (1, 1)), (0, (
 LOOKS = {
     "O3M": Look("#0072B2", _SOLID, "o", "O3M"),
     "O3M, switch 1": Look("#0072B2", _DASHED, "d", "O3M, switch = 1"),
+    "O3M, sets known": Look("#0072B2", _DOTTED, "<", "O3M, sets known"),
     "OM": Look("#56B4E9", _DASHED, "s", "OM"),
     "OM-Block": Look("#CC79A7", _MIXED, "^", "OM-Block"),
     "OFUL": Look("#E69F00", _LONG, "v", "OFUL"),

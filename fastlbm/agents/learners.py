@@ -114,9 +114,8 @@ class RevealedArmLearner(ArmLearner):
 
     Rewards are learned between blocks, as ever. Within a block the actions that are left are planned anew at
     every step, after those that were played, as if the sets to come were those seen last, the latest first.
-    Measured by `python -m reproduce arms`, where sets are drawn anew at every step, with blocks of L = 20: in
-    rotting this collects 72% of the optimum, and 62% if the set of the step is taken to go on; in rising,
-    where a direction that goes on is what pays, 78% and 92%.
+    `python -m reproduce arms` measures what that costs beside knowing all sets, where each is drawn anew: in
+    rotting 65% of the optimum instead of 81%, in rising 74% instead of 75%.
     """
 
     def __init__(
