@@ -57,3 +57,15 @@ def test_constructors_with_many_arguments_are_called_by_keyword() -> None:
                 if re.match(r"_?[A-Z]\w*[a-z]", name) and not re.match(r"[A-Z]_", name):
                     found.append(f"{path.relative_to(ROOT)}:{node.lineno}: {name}")
     assert found == []
+
+
+def test_the_map_names_files_that_exist_and_all_folders() -> None:
+    import fastlbm
+
+    words = fastlbm.__doc__ or ""
+    for name in re.findall(r"\b[a-z_]+/[a-z_]+\.py\b", words):
+        assert (ROOT / "fastlbm" / name).is_file(), name
+    folders = [path.name for path in (ROOT / "fastlbm").iterdir() if (path / "__init__.py").exists()]
+    assert [name for name in folders if f"    {name}/" not in words] == []
+    files = [path.stem for path in (ROOT / "fastlbm").glob("[a-z]*.py")]
+    assert [name for name in files if not re.search(rf"^    .*\b{name}\b", words, flags=re.MULTILINE)] == []

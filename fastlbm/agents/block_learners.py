@@ -135,7 +135,7 @@ class OM(BlockAgent):
 
 
 class OMBlock(BlockAgent):
-    """OM-Block (Section 3.2 of the paper, eq:oful_block): a linear bandit over blocks, of dimension d(m+L).
+    """OM-Block (equation (9) of the paper, eq:oful_block): a linear bandit over blocks, of dimension d(m+L).
 
     Arguments as for `O3M`.
     """

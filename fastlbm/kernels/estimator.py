@@ -1,6 +1,6 @@
 """Regularised least squares, one feature or one block of features at a time: owns V, its inverse and theta.
 
-V = lam I + sum b b^T, U = sum y b, theta = V^-1 U (Section 3.2 of the paper, eq:est_theta). V^-1 is kept by
+V = lam I + sum b b^T, U = sum y b, theta = V^-1 U (equation (11) of the paper, eq:est_theta). V^-1 is kept by
 Sherman-Morrison and its log-determinant by the factor of each update; both are taken anew from V by a
 Cholesky factorisation every REFRESH updates, and whenever as many features as dimensions arrive at once,
 which is then cheaper.
