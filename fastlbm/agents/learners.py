@@ -70,7 +70,7 @@ class MemorylessLearner(CompiledLearner):
     """Learners with m = 0 whose actions can be chosen one by one, on any set; features are M a."""
 
     def __init__(self, learner: Learner, M: Array, actions: ActionSet, rng: Rng, step: int) -> None:
-        super().__init__(learner, len(learner.features), len(M), rng=rng, step=step)
+        super().__init__(learner, len(learner.features), actions.d, rng=rng, step=step)
         self.planner = MemorylessPlanner(learner, M, actions.sets())
 
 
@@ -101,7 +101,7 @@ class ArmLearner(LearnerPolicy):
 
     def plan_next_block(self) -> None:
         config, e, F = self.learner
-        learn_from_block(self.learner, self.block)
+        learn_from_block(*self.learner, self.block)
         L = len(self.block.actions) - config.m
         # A block that is cut by the end is planned as if the last set went on.
         plan = self.planner.plan(self._belief(), L, self.rng, start=int(next_step(self.block)))
@@ -130,7 +130,7 @@ class RevealedArmLearner(ArmLearner):
         return True
 
     def plan_next_block(self) -> None:
-        learn_from_block(self.learner, self.block)
+        learn_from_block(*self.learner, self.block)
         start_block(self.block, 1)
 
     def ensure_block(self) -> None:
@@ -172,7 +172,7 @@ def make_learner(agent: LearningAgent, task: Task, actions: ActionSet, rng: Rng,
         # One feature a step, for OM-Block as well: a block of one.
         config = _config(agent, task, d, rho)
         learner = Learner(config._replace(kind=O3M), make_estimator(d, agent.lam), np.zeros((L, d)))
-        M = matrix_power(matrix, gamma) if A0 is not None else np.eye(d)
+        M = matrix_power(matrix, gamma) if A0 is not None else np.zeros((0, 0))
         return MemorylessLearner(learner, np.ascontiguousarray(M), actions, rng=rng, step=step)
     D, rows = (d * n, 1) if kind == OM_BLOCK else (d, L)
     config = _config(agent, task, d, rho)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from .._base.validation import Array
 from ..kernels.planners import GreedyPlanner
 from ..kernels.rewards import make_history
@@ -35,7 +37,7 @@ class GreedyPolicy(CompiledPolicy):
     def __init__(self, env: LBM, rng: Rng, step: int) -> None:
         super().__init__(1, env.d, rng, step)
         model = env._params()
-        self.planner = GreedyPlanner(model, make_history(model), env.actions.sets())
+        self.planner = GreedyPlanner(model, make_history(model), env.actions.sets(), np.zeros(env.d))
 
     def state(self) -> dict[str, Array]:
         return super().state() | {f"history.{name}": a for name, a in self.planner.history._asdict().items()}

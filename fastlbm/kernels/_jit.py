@@ -109,3 +109,6 @@ inline = _decorator(
     _link.InlinedKernel, PlainInlinedKernel, keep=False, forceinline=True,
     no_cfunc_wrapper=True, no_cpython_wrapper=True, _nrt=False,
 )  # fmt: skip
+
+#: For `numba.extending.overload`: a choice by type that is inlined in the same way.
+INLINED: Any = {"forceinline": True, **({"_nrt": False} if LINKED else {})}

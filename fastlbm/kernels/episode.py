@@ -6,21 +6,26 @@ from typing import Any
 
 import numpy as np
 
-from ._jit import kernel
+from ._jit import inline, kernel_norefcount
 from .block_state import BlockState, is_done
 from .planners import learn, plan
 from .playing import Recorder, elapsed, play_block
 from .rewards import History, ModelParams
 
 
-@kernel
-def plan_next_block(planner: Any, block: BlockState, rng: np.random.Generator) -> None:
-    """Learn from the block that is done, and plan the next one."""
+@inline
+def _learn_and_plan(planner: Any, block: BlockState, rng: np.random.Generator) -> None:
     learn(planner, block)
     plan(planner, block, rng)
 
 
-@kernel
+@kernel_norefcount
+def plan_next_block(planner: Any, block: BlockState, rng: np.random.Generator) -> None:
+    """Learn from the block that is done, and plan the next one; for Python."""
+    _learn_and_plan(planner, block, rng)
+
+
+@kernel_norefcount
 def run_blocks(
     planner: Any,
     block: BlockState,
@@ -33,9 +38,9 @@ def run_blocks(
 ) -> None:
     """Algorithm 1 of the paper, alg:OFUL-memory-algo, and every policy like it, until a given step.
 
-    It can go on from there, and a live policy decides by the very same `plan_next_block`.
+    It can go on from there, and a live policy decides by the very same functions.
     """
     while elapsed(recorder) < until:
         if is_done(block):
-            plan_next_block(planner, block, rng)
+            _learn_and_plan(planner, block, rng)
         play_block(model, history, recorder, block, noise, until)

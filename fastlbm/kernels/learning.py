@@ -54,9 +54,8 @@ def radius(config: LearnerConfig, e: Estimator) -> float:
 
 
 @kernel
-def learn_from_block(learner: Learner, block: BlockState) -> None:
+def learn_from_block(config: LearnerConfig, e: Estimator, F: Rows, block: BlockState) -> None:
     """The estimator takes in what the block collected, which is cleared; OM-Block the sum of its rewards."""
-    config, F = learner.config, learner.features
     counts, totals = np.zeros(F.shape[0]), np.zeros(F.shape[0])
     skipped = 0 if config.cyclic else config.m
     for j in range(skipped, block.reward_sums.shape[0]):
@@ -64,7 +63,7 @@ def learn_from_block(learner: Learner, block: BlockState) -> None:
         counts[row] = block.reward_counts[j]
         totals[row] += block.reward_sums[j]
     if plans_made(block) > 0:
-        absorb_all(learner.estimator, F, counts, totals)
+        absorb_all(e, F, counts, totals)
     clear_rewards(block)
 
 

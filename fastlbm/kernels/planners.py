@@ -1,7 +1,8 @@
 """How each kind of policy chooses its next block: owns the planners that are compiled, one `plan_*` each.
 
-A planner is a NamedTuple; which kernels serve it is decided by its type when the code around is compiled.
-Plain Python, with the compiler off, decides by the same table.
+A planner is a NamedTuple; which functions serve it is decided by its type when the code around is compiled.
+Plain Python, with the compiler off, decides by the same table. What takes a planner apart is inlined and does
+not count references: to count those of a dozen arrays at every step takes longer than the step (measured).
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from ._jit import kernel, kernel_internal
-from ._types import Matrix
+from ._jit import INLINED, inline, kernel, kernel_internal
+from ._types import Matrix, Rows, Vector
 from .best_action import best_arm, best_in_ball
 from .block_state import BlockState, next_step, plans_made, start_block
-from .estimator import repeats
-from .learning import Learner, block_features, cycle_features, learn_from_block, radius
+from .estimator import Estimator, repeats
+from .learning import Learner, LearnerConfig, block_features, cycle_features, learn_from_block, radius
 from .memory import Memory
 from .optimism import Belief
 from .rewards import History, ModelParams, push, response
@@ -40,7 +41,7 @@ class MemorylessPlanner(NamedTuple):
     """Learners with m = 0, features M a: every action is the exact argmax, the same in a whole block."""
 
     learner: Learner
-    M: Matrix
+    M: Matrix  # (d, d), or (0, 0) for the identity
     arms: Matrix  # (S, K, d): S = 0 for the ball, 1 for a finite set, one set a step for a contextual set
 
 
@@ -50,17 +51,31 @@ class GreedyPlanner(NamedTuple):
     model: ModelParams
     history: History
     arms: Matrix  # as of `MemorylessPlanner`
+    g: Vector  # (d,) scratch
+
+
+@inline
+def plan_on_ball(planner: BallPlanner, block: BlockState, rng: np.random.Generator) -> None:
+    """The block with the largest UCB that a search finds."""
+    config, e, F = planner.learner
+    _search_block(config, e, F, planner.memory, planner.A0, block, rng)
 
 
 @kernel
-def plan_on_ball(planner: BallPlanner, block: BlockState, rng: np.random.Generator) -> None:
-    """The block with the largest UCB that a search finds.
+def _search_block(
+    config: LearnerConfig,
+    e: Estimator,
+    F: Rows,
+    memory: Memory,
+    A0: Matrix | None,
+    block: BlockState,
+    rng: np.random.Generator,
+) -> None:
+    """The search, and the features of what it found.
 
     A block that will be repeated is planned as it will be played, as a cycle whose windows wrap around, and
     every one of its rewards is learned with the feature that was really played.
     """
-    config, e, F = planner.learner.config, planner.learner.estimator, planner.learner.features
-    memory, A0 = planner.memory, planner.A0
     n, d = block.actions.shape
     m = memory.m
     started = plans_made(block) > 0
@@ -90,19 +105,29 @@ def plan_on_ball(planner: BallPlanner, block: BlockState, rng: np.random.Generat
     start_block(block, repeats(e, F, config.switch, lead))
 
 
-@kernel
+@inline
 def plan_without_memory(planner: MemorylessPlanner, block: BlockState, rng: np.random.Generator) -> None:
     """The action with the largest UCB at every step; nothing is drawn."""
-    e, F, M, arms = planner.learner.estimator, planner.learner.features, planner.M, planner.arms
+    config, e, F = planner.learner
+    _best_actions(config, e, F, planner.M, planner.arms, block)
+
+
+@kernel
+def _best_actions(
+    config: LearnerConfig, e: Estimator, F: Rows, M: Matrix, arms: Matrix, block: BlockState
+) -> None:
+    """The exact argmax of each step, and its feature."""
     n, d = block.actions.shape
-    g, W, half, action = np.empty(d), np.empty((d, d)), np.empty((d, d)), np.empty(d)
-    _product(M, e.V_inv, half)
-    _product(half, M, W)
-    for i in range(d):
-        g[i] = 0.0
-        for j in range(d):
-            g[i] += M[i, j] * e.theta[j]
-    beta = radius(planner.learner.config, e)
+    g, W, action = e.theta, e.V_inv, np.empty(d)
+    plain = M.shape[0] == 0
+    if not plain:
+        g, W, half = np.zeros(d), np.empty((d, d)), np.empty((d, d))
+        _product(M, e.V_inv, half)
+        _product(half, M, W)
+        for i in range(d):
+            for j in range(d):
+                g[i] += M[i, j] * e.theta[j]
+    beta = radius(config, e)
     sets = arms.shape[0]
     for t in range(n):
         if sets == 0:
@@ -115,10 +140,10 @@ def plan_without_memory(planner: MemorylessPlanner, block: BlockState, rng: np.r
                 action[i] = arms[at, arm, i]
         for i in range(d):
             block.actions[t, i] = action[i]
-            F[t, i] = 0.0
-            for j in range(d):
+            F[t, i] = action[i] if plain else 0.0
+            for j in range(0 if plain else d):
                 F[t, i] += M[i, j] * action[j]
-    start_block(block, repeats(e, F, planner.learner.config.switch, 0))
+    start_block(block, repeats(e, F, config.switch, 0))
 
 
 @kernel_internal
@@ -132,13 +157,10 @@ def _product(A: Matrix, B: Matrix, out: Matrix) -> None:
             out[i, j] = s
 
 
-@kernel
+@inline
 def plan_greedy(planner: GreedyPlanner, block: BlockState, rng: np.random.Generator) -> None:
     """The best action for its own step, given all that was played; nothing is drawn."""
-    arms, d = planner.arms, block.actions.shape[1]
-    g, action, nothing = np.empty(d), np.zeros(d), np.zeros((d, d))
-    for i in range(d):
-        action[i] = block.actions[0, i]
+    g, arms, d = planner.g, planner.arms, block.actions.shape[1]
     response(planner.model, planner.history, g)
     if arms.shape[0] == 0:
         norm, change = 0.0, 0.0
@@ -146,35 +168,31 @@ def plan_greedy(planner: GreedyPlanner, block: BlockState, rng: np.random.Genera
             norm += g[i] * g[i]
         for i in range(d):
             g[i] = g[i] / math.sqrt(norm) if norm > 0.0 else 0.0
-            change = max(change, abs(g[i] - action[i]))
+            change = max(change, abs(g[i] - block.actions[0, i]))
         # Rounding must not turn an action that stays the same: rotting multiplies it every step.
         if change > _SAME:
             for i in range(d):
-                action[i] = g[i]
+                block.actions[0, i] = g[i]
     else:
         at = min(next_step(block), arms.shape[0] - 1)
-        arm = best_arm(arms[at], g, nothing, 0.0)
+        arm = best_arm(arms[at], g, planner.model.A0, 0.0)  # without a bonus the matrix does not count
         for i in range(d):
-            action[i] = arms[at, arm, i]
-    for i in range(d):
-        block.actions[0, i] = action[i]
+            block.actions[0, i] = arms[at, arm, i]
     start_block(block, 1)
 
 
-@kernel
+@inline
 def remember_block(planner: GreedyPlanner, block: BlockState) -> None:
     """What the oracle takes from a block: its action was played."""
     if plans_made(block) > 0:
-        action = np.empty(block.actions.shape[1])
-        for i in range(action.shape[0]):
-            action[i] = block.actions[0, i]
-        push(planner.model, planner.history, action)
+        push(planner.model, planner.history, block.actions[0])
 
 
-@kernel
+@inline
 def learn_as_learner(planner: BallPlanner | MemorylessPlanner, block: BlockState) -> None:
     """What a learner takes from a block: the rewards of its features."""
-    learn_from_block(planner.learner, block)
+    config, e, F = planner.learner
+    learn_from_block(config, e, F, block)
 
 
 #: What learns from a block and what plans the next one, by the type of the planner.
@@ -195,13 +213,13 @@ def plan(planner: Any, block: BlockState, rng: np.random.Generator) -> None:
     _KERNELS[type(planner)][1](planner, block, rng)
 
 
-@overload(learn)
+@overload(learn, jit_options=INLINED)
 def _learn(planner, block):  # type: ignore[no-untyped-def]
     chosen = _KERNELS[planner.instance_class][0]
     return lambda planner, block: chosen(planner, block)
 
 
-@overload(plan)
+@overload(plan, jit_options=INLINED)
 def _plan(planner, block, rng):  # type: ignore[no-untyped-def]
     chosen = _KERNELS[planner.instance_class][1]
     return lambda planner, block, rng: chosen(planner, block, rng)
