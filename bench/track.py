@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--selftest",
         action="store_true",
-        help=f"{TRIES} tries with {SHARE:.0%} more work and {TRIES} without, against a fresh record",
+        help=f"{TRIES} tries with {100 * SHARE:.0f}%% more work and {TRIES} without, against a fresh record",
     )
 
 

@@ -3,7 +3,8 @@
 The reward of an action depends on the last m actions through the memory matrix:
 `y_t = <a_t, (A0 + sum of the last m a a^T)^gamma theta> + noise`.
 
-The layers. Each imports only from those below it; pyproject.toml has the contracts.
+The layers. Each imports only from those below it, but for `Agent.start`, which makes a live policy;
+pyproject.toml has the contracts.
 
     cli, doctor    arguments and printing; what is installed and whether it works
     precompile     compiles the core ahead of use

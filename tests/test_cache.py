@@ -260,6 +260,39 @@ def test_damaged_files_are_thrown_away(damage: Any, tmp_path: Path) -> None:
         assert (halve(1.0), hits(halve)) == (0.5, expected)
 
 
+def another_kernel(place: Path) -> Any:
+    """The same types, other code."""
+
+    @_jit.kernel
+    def double(x: float) -> float:
+        return 2.0 * x
+
+    cache = _jit.cache_of(double)
+    assert cache is not None
+    cache.places = [place]
+    return double
+
+
+def test_files_in_each_others_place_are_not_run(tmp_path: Path) -> None:
+    for _ in range(2):
+        halve, double = fresh_kernel(tmp_path)[0], another_kernel(tmp_path)
+        assert (halve(1.0), double(1.0)) == (0.5, 2.0)
+        one, other = kept(tmp_path)
+        content = one.read_bytes()
+        one.write_bytes(other.read_bytes())
+        other.write_bytes(content)
+
+
+def test_a_folder_in_the_place_of_a_file_is_removed(tmp_path: Path) -> None:
+    fresh_kernel(tmp_path)[0](1.0)
+    (path,) = kept(tmp_path)
+    path.unlink()
+    path.mkdir()
+    for expected in (0, 1):
+        halve, _ = fresh_kernel(tmp_path)
+        assert (halve(1.0), hits(halve)) == (0.5, expected)
+
+
 def test_a_place_that_cannot_be_written_to_is_told_once(modules: Modules) -> None:
     modules.cache.write_text("not a directory")
     said = modules.run()
@@ -301,11 +334,11 @@ def test_files_that_are_no_sources_do_no_harm(modules: Modules) -> None:
 def test_old_folders_are_removed_when_a_new_one_is_made(tmp_path: Path) -> None:
     names = [f"fastlbm-{k}" for k in range(_cache.KEPT + 2)]
     for age, name in enumerate(names):
-        _cache._write(tmp_path / name, "kernel", b"")
+        _cache._write(tmp_path / name / "kernel", b"")
         os.utime(tmp_path / name, (age, age))
     _cache._mark_as_used(tmp_path / names[-3])
     (tmp_path / "another").mkdir()
-    _cache._write(tmp_path / "fastlbm-new", "kernel", b"")
+    _cache._write(tmp_path / "fastlbm-new" / "kernel", b"")
     assert {path.name for path in tmp_path.iterdir()} == {"fastlbm-new", "another", *names[-3:]}
 
 

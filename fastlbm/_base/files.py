@@ -19,7 +19,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     The content goes to a new file beside the target, which is synced and renamed. A symbolic link at `path`
     is replaced, not followed. If anything fails, the old file stays and nothing is left beside it.
     """
-    partial = path.with_name(f"{path.name}.{secrets.token_hex(8)}{PARTIAL}")
+    partial = path.with_name(f"{path.name[:100]}.{secrets.token_hex(8)}{PARTIAL}")
     try:
         with partial.open("xb") as file:  # a file of this name, or a link, would be an error
             file.write(content)

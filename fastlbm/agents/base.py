@@ -1,7 +1,8 @@
 """What an agent is: owns the contract of agents, and what agents that learn share.
 
 An agent is a value: it holds no state; `run` and `start` make it act, through the policy that it gives. To
-add an agent, write a file beside this one and name the agent in `agents/__init__.py`.
+add an agent, write a file beside this one and name it in `agents/__init__.py`, which is what studies know, in
+the list of public names, `fastlbm/__init__.py`, and in the contract of this folder in pyproject.toml.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class Policy(ABC):
     def set_cursor(self, cursor: list[int]) -> None:
         """Go where `cursor` was."""
         if cursor:
-            raise ValueError("a cursor")
+            raise ValueError(f"a cursor for which this policy has no use, {cursor}")
 
 
 class BlockPolicy(Policy):

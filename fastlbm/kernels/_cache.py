@@ -2,8 +2,9 @@
 
 Numba's own cache knows the file of a function alone, and a kernel would live on with old copies of what it
 inlined from other files. Here code lies in a folder that is named after the content of all sources that it
-can come from. A folder has one file for each kernel and list of types: a digest of the rest, so that damage
-is noticed before it is run, and what Numba makes of a compiled function.
+can come from. A folder has one file for each kernel and list of types: a digest of its own name and of the
+rest, so that damage, or files in each other's place, are noticed before they are run, and what Numba makes of
+a compiled function.
 
 `FASTLBM_CACHE=0` in the environment turns it off.
 """
@@ -162,7 +163,7 @@ class KernelCache:
         for place in self.places:
             # Whatever is wrong with it (gone, damaged, a kernel that it calls has changed), it is made anew.
             with suppress(Exception):
-                found = _rebuild(context, types, (place / name).read_bytes())
+                found = _rebuild(context, types, place / name)
                 _mark_as_used(place)
                 return found
         return None
@@ -176,12 +177,12 @@ class KernelCache:
         name = self._file(types, result.codegen)
         problem = ""
         try:
-            content = _content(types, result)
+            body = _body(types, result)
         except Exception as error:  # pickle's, of any kind
             return _tell(f"{self._name}: {error}")
         for place in self.places:
             try:
-                return _write(place, name, content)
+                return _write(place / name, _digest(place / name, body) + body)
             except FileNotFoundError:  # another process has just removed the folder
                 return None
             except OSError as error:
@@ -204,10 +205,12 @@ class KernelCache:
 
 
 def is_writable(place: Path) -> bool:
-    """Whether files can be written there, once it is made."""
+    """Whether files of the usual size can be written there, once it is made."""
     existing = next(folder for folder in (place, *place.parents) if folder.exists())
     try:
-        with tempfile.TemporaryFile(dir=existing):
+        with tempfile.TemporaryFile(dir=existing) as file:
+            file.write(bytes(2**20))
+            file.flush()
             return True
     except OSError:
         return False
@@ -235,32 +238,41 @@ def _identity(value: Any) -> Any:
     return function.__module__, function.__qualname__, code.co_firstlineno, code.co_code, cells
 
 
-def _content(types: Any, result: Any) -> bytes:
+def _body(types: Any, result: Any) -> bytes:
     from numba.core.serialize import dumps
 
     body: bytes = dumps((types, result._reduce()))  # type: ignore[no-untyped-call]
-    return hashlib.sha256(body).digest() + body
+    return body
 
 
-def _rebuild(context: Any, types: Any, content: bytes) -> Any:
+def _digest(path: Path, body: bytes) -> bytes:
+    """Of what is in a file, of its name, which tells kernels apart, and its folder's, which tells sources."""
+    return hashlib.sha256(f"{path.parent.name}/{path.name}\n".encode() + body).digest()
+
+
+def _rebuild(context: Any, types: Any, path: Path) -> Any:
     from numba.core.compiler import CompileResult
 
-    if hashlib.sha256(content[32:]).digest() != content[:32]:
-        raise ValueError("damaged")
+    content = path.read_bytes()
+    if _digest(path, content[32:]) != content[:32]:
+        raise ValueError("damaged, or of another kernel")
     kept, parts = pickle.loads(content[32:])
     if kept != types:
         raise ValueError("types of the same name")
     return CompileResult._rebuild(context, *parts)  # type: ignore[no-untyped-call]
 
 
-def _write(place: Path, name: str, content: bytes) -> None:
+def _write(path: Path, content: bytes) -> None:
     """Write a file of a place, which appears whole or not at all."""
+    place = path.parent
     is_new = not place.is_dir()
     place.mkdir(parents=True, exist_ok=True)
-    temporary = place / f"{name}.{uuid.uuid4().hex[:8]}.tmp"
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    if path.is_dir():  # who knows why
+        shutil.rmtree(path, ignore_errors=True)
     try:
         temporary.write_bytes(content)
-        temporary.replace(place / name)
+        temporary.replace(path)
     except BaseException:
         with suppress(OSError):
             temporary.unlink()

@@ -1,4 +1,4 @@
-"""Playing a block: owns what an episode records, and the steps in which nobody has to think.
+"""Playing a block: owns what an episode records, and the steps between two plans.
 
 A block is played from the true history, one draw of noise a step whatever is played, so that every policy
 meets the same noise. Once the window holds repetitions of the block alone, its rewards repeat as well and a

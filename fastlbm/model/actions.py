@@ -4,6 +4,10 @@ The paper's set A of Section 2, sec:model, and, for `Contextual`, its sets A_t o
 
 Rows of an array of actions are consecutive steps; `start` is the step of the first row, which matters
 to a contextual set alone. `seed` is an int, a SeedSequence, a Generator or None.
+
+A set is the ball, or it has arms: planners and learners ask for `sets`, `varies` and `known_ahead`, never for
+the class. To add a set, write it here, name it in ACTION_SETS, which is what studies know, and in the lists
+of public names, `model/__init__.py` and `fastlbm/__init__.py`.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from .._base.validation import Array, Seed
 from .._base.values import writable
 from ..kernels import ties
 from ..kernels.optimism import O3M, Belief
-from ..model.actions import Finite
+from ..model.actions import Ball
 from ..model.lbm import LBM
 from ..model.memory_matrix import check_memory_matrix
 from .blocks import finite_memory, search_ball
@@ -40,8 +40,9 @@ def best_cycle(env: LBM, period: int | None = None, max_period: int | None = Non
     else:
         last = 6 * (m + 1) if max_period is None else validation.integer("max_period", max_period, low=1)
         periods = list(range(1, last + 1))
-    if isinstance(env.actions, Finite):
-        planner = FinitePlanner(writable(env.actions.arms), m=m, gamma=env.gamma, A0=env.A0)
+    on_ball = isinstance(env.actions, Ball)
+    if not on_ball:
+        planner = FinitePlanner(env.actions.sets()[0], m=m, gamma=env.gamma, A0=env.A0)
         found = [planner.cycle(env.theta, p, seed) for p in periods]
     else:
         check_memory_matrix(env.A0, env.d, m, env.gamma, differentiable=True)
@@ -51,7 +52,7 @@ def best_cycle(env: LBM, period: int | None = None, max_period: int | None = Non
     for cycle in found[1:]:
         if ties.exceeds(cycle.average, best.average, ties.margin(best.average, ties.ASCENT_SHARE)):
             best = cycle
-    if isinstance(env.actions, Finite) and not all(cycle.exact for cycle in found):
+    if not on_ball and not all(cycle.exact for cycle in found):
         best = replace(best, exact=_is_long_run_optimum(planner, env.theta, best))
     return best
 

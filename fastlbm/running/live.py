@@ -6,6 +6,7 @@ A step is `act`, then `update` with its reward. A reward may come late or never:
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,9 +54,16 @@ class Live:
             raise TypeError(f"actions must be a Ball, a Finite, a Contextual or an LBM, got {actions!r}")
         self._policy = self._fresh(streams(seed)[1])
         self._pending = PendingRewards()
+        self._lock = threading.RLock()  # a step, a reward and a file are of one moment
 
     def _fresh(self, rng: np.random.Generator) -> Policy:
         return self.agent._policy(self.actions, self._env, rng, 0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.RLock())
 
     @property
     def t(self) -> int:
@@ -91,42 +99,47 @@ class Live:
 
     def act(self) -> Array:
         """The action (d,) of the next step, which is `t` - 1 afterwards."""
-        self.actions.require(self.t + 1)
-        policy = self._policy
-        epoch, plans = policy.origin.epoch, policy.plans
-        policy.ensure_block()
-        if policy.origin.epoch != epoch:
-            self._pending = PendingRewards()  # a new epoch of Doubling has forgotten them
-        if policy.plans != plans or self.t == 0:
-            self._pending.begin(self.t, policy)
-        elif policy.replans:
-            self._pending.revise(policy)
-        self._pending.expect(self.t)
-        return next_action(policy.block)
+        with self._lock:
+            self.actions.require(self.t + 1)
+            policy = self._policy
+            epoch, plans = policy.origin.epoch, policy.plans
+            policy.ensure_block()
+            if policy.origin.epoch != epoch:
+                self._pending = PendingRewards()  # a new epoch of Doubling has forgotten them
+            if policy.plans != plans or self.t == 0:
+                self._pending.begin(self.t, policy)
+            elif policy.replans:
+                self._pending.revise(policy)
+            self._pending.expect(self.t)
+            return next_action(policy.block)
 
     def update(self, y: float, step: int | None = None) -> None:
         """The reward of a step: of the last one, or of an earlier `step` (0, 1, ...) that had none yet."""
-        if self.t == 0:
-            raise ValueError("update must come after act: there is no step to reward yet")
-        y = validation.real("y", y.item() if isinstance(y, np.ndarray) and y.ndim == 0 else y)
-        step = self.t - 1 if step is None else validation.integer("step", step, low=0, high=self.t - 1)
-        if not self._pending.expects(step):
-            raise ValueError(
-                f"step must be one whose reward is missing, among the last {PATIENCE} and since the last "
-                f"restart of the agent, got {step}"
-            )
-        self._pending.reward(step, y, self._policy)
+        with self._lock:
+            if self.t == 0:
+                raise ValueError("update must come after act: there is no step to reward yet")
+            y = validation.real("y", y.item() if isinstance(y, np.ndarray) and y.ndim == 0 else y)
+            step = self.t - 1 if step is None else validation.integer("step", step, low=0, high=self.t - 1)
+            if not self._pending.expects(step):
+                raise ValueError(
+                    f"step must be one whose reward is missing, among the last {PATIENCE} and since the last "
+                    f"restart of the agent, got {step}"
+                )
+            self._pending.reward(step, y, self._policy)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the state to a file (a NumPy .npz without pickled objects), in one piece or not at all."""
         target = Path(path)
-        header = {
-            "agent": fingerprint(self.agent),
-            "actions": fingerprint(self._env or self.actions),
-            "generator": self._policy.rng.bit_generator.state,
-            "policy": self._policy.cursor(),
-        }
-        write_state(target, header, {**self._policy.state(), **self._pending.state()})
+        with self._lock:
+            header = {
+                "agent": fingerprint(self.agent),
+                "actions": fingerprint(self._env or self.actions),
+                "generator": self._policy.rng.bit_generator.state,
+                "policy": self._policy.cursor(),
+            }
+            state = {**self._policy.state(), **self._pending.state()}
+            arrays = {name: array.copy() for name, array in state.items()}
+        write_state(target, header, arrays)
         return target
 
     def load(self, path: str | os.PathLike[str]) -> Live:
@@ -150,5 +163,6 @@ class Live:
                     f"{header['version']}, in which {self.agent!r} kept other things: {error}"
                 ) from None
             raise ValueError(f"path must be an undamaged state file, got {str(path)!r}: {error!r}") from None
-        self._policy, self._pending = policy, pending
+        with self._lock:
+            self._policy, self._pending = policy, pending
         return self

@@ -134,7 +134,7 @@ class PendingRewards:
             elif name.startswith("pending.block."):
                 pending._blocks[int(name.split(".")[2])] = array
             else:
-                raise ValueError(f"a place for {name}")
+                raise ValueError(f"an array that no policy has, {name}")
         for first, plan in pending._plans.items():
             plan.tally[:] = tallies[first] if tallies else pending._tally_since_1(first, policy.block)
         return pending

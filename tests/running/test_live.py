@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import math
+import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -297,3 +300,37 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(OSError, match="disk full"):
         live.save(path)
     assert path.read_bytes() == before
+
+
+def test_a_file_is_of_one_moment_while_another_thread_goes_on(tmp_path: Path) -> None:
+    agent = lbm.EvidenceSelector([(0, 0.0), (1, -2.0), (2, -1.0)], 10**4, L=2)
+    live = agent.start(lbm.Ball(2), seed=0)
+    live.act()
+    stop = threading.Event()
+
+    def go_on() -> None:
+        while not stop.is_set():
+            live.act()
+            live.update(0.3)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    worker = threading.Thread(target=go_on)
+    worker.start()
+    try:
+        for _ in range(40):
+            loaded = agent.start(lbm.Ball(2)).load(live.save(tmp_path / "state"))
+            loaded.act()
+    finally:
+        stop.set()
+        worker.join()
+        sys.setswitchinterval(interval)
+
+
+def test_a_policy_can_be_copied() -> None:
+    live = lbm.O3M(1, -2.0, 100, L=3).start(lbm.Ball(2), seed=0)
+    live.act()
+    live.update(0.5)
+    other = copy.deepcopy(live)
+    for _ in range(9):
+        np.testing.assert_array_equal(live.act(), other.act())
