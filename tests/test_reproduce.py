@@ -17,6 +17,7 @@ import fastlbm as lbm
 from reproduce import __main__ as command
 from reproduce import approximation, arms, claims, confidence, fig2, look, statements
 from reproduce.page import Page, markdown
+from tests.test_citations import LABELS
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -95,18 +96,6 @@ def test_where_a_bound_first_says_something(low: int) -> None:
     assert claims.first_below(lambda T: 1.0, lambda T: float(T), low=low) == low
 
 
-#: The paper's labels and the numbers that LaTeX gives them.
-NUMBERS = {
-    "sec:intro": "Section 1", "sec:model": "Section 2", "sec:approx": "Section 3.1",
-    "sec:estimation": "Section 3.2", "sec:algo": "Section 4", "sec:experiments": "Section 5",
-    "sec:more-exp": "Appendix C", "ex:rested": "Example 2", "rmk:over_opt": "Remark 3",
-    "prop:greedy_bad": "Proposition 1", "prop:approx_cyclic": "Proposition 2",
-    "prop:cyclic_tight": "Proposition 3", "prop:adaptation_hp": "Proposition 5",
-    "thm:regret_exp": "Theorem 1", "thm:regret_hp": "Theorem 2", "lem:average": "Lemma 1",
-    "cor:model_selection": "Corollary 1", "eq:indiv_beta": "(18)", "eq:bound_R": "(8)",
-}  # fmt: skip
-
-
 def test_statements_name_their_place_by_number_and_label() -> None:
     for name, said in claims.statements().items():
         if said["where"] == "not in the paper":
@@ -114,7 +103,7 @@ def test_statements_name_their_place_by_number_and_label() -> None:
         labels = re.findall(r"(\S+(?: \S+)?), (\w+:[\w-]+)", said["where"])
         assert labels, (name, said["where"])
         for number, label in labels:
-            assert number.endswith(NUMBERS[label]), (name, said["where"])
+            assert number.replace("Appendix", "Section").endswith(LABELS[label]), (name, said["where"])
 
 
 def test_every_statement_can_fail() -> None:
