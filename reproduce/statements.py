@@ -15,7 +15,7 @@ import fastlbm as lbm
 
 from . import look
 from .claims import Array, exact, mean
-from .page import Page, markdown, played
+from .page import Page, markdown
 
 #: The introduction's sentence: memories and dimensions, random cases of each, the paper's gamma.
 MEMORIES, DIMENSIONS, CASES, GAMMA = (1, 2, 3, 5, 8), (2, 3, 5), 8000, -3.0
@@ -158,11 +158,24 @@ def example_1() -> float:
 
 
 def recovers_oful(T: int = 500) -> float:
-    """Largest distance between the actions of OM, O3M, OM-Block with m = 0 and L = 1 and those of OFUL."""
-    env = lbm.LBM([0.54, 0.83, 0.1], m=0, gamma=0.0, sigma=0.1)
+    """Largest distance between the actions of OM, O3M, OM-Block with m = 0 and L = 1 and those of OFUL.
+
+    Arms, rewards and noise are the same for all; OFUL is written out here.
+    """
+    theta, arms = np.array([0.54, 0.83, 0.1]), lbm.Ball(3).sample(8, seed=0)
+    noise = 0.1 * np.random.default_rng(1).standard_normal(T)
     learners = [kind(m=0, gamma=0.0, horizon=T) for kind in (lbm.OM, lbm.O3M, lbm.OMBlock)]
-    reference = played(env, lbm.OFUL(horizon=T), T)
-    return max(float(np.abs(played(env, agent, T) - reference).max()) for agent in learners)
+    policies = [agent.start(lbm.Finite(arms)) for agent in learners]
+    V, U, worst = np.eye(3), np.zeros(3), 0.0
+    for t in range(T):
+        root = 2.0 * np.log(T) + 3.0 * np.log1p(t / 3.0)  # lam = 1, delta = 1/T
+        widths = np.sqrt(np.einsum("ki,ij,kj->k", arms, np.linalg.inv(V), arms))
+        own = arms[np.argmax(arms @ np.linalg.solve(V, U) + (np.sqrt(root) + 1.0) * widths)]
+        for live in policies:
+            worst = max(worst, float(np.abs(live.act() - own).max()))
+            live.update(float(own @ theta + noise[t]))
+        V, U = V + np.outer(own, own), U + (own @ theta + noise[t]) * own
+    return worst
 
 
 def greedy_on_the_ball(instances: int = 40, T: int = 60) -> float:

@@ -3,16 +3,19 @@
 They play blocks of m+L actions, learn from the last L rewards of each, and continue from the true history;
 the last block is cut.
 
-With `switch` = C > 0 a plan is repeated until det V has grown by more than 1 + C. On the ball O3M and OM
-plan, play and learn it as a cycle of period n = m+L: every reward counts, with the feature really played.
+With `switch` = C > 0 a plan is repeated until det V has grown by more than 1 + C, but not for more than half
+of the passes before it. On the ball O3M and OM plan, play and learn it as a cycle of period n = m+L: every
+reward counts, with the feature really played.
 Proven for O3M, for exact plans and while theta lies in the confidence sets (with probability 1 - delta): the
 regret against T steps of the best cycle of that period is at most
 
-    4 n R N + 2 beta sqrt(1 + C) sqrt(2 T d ln(1 + x) max(1, rho^2/lam)),   N <= 1 + d ln(1 + x)/ln(1 + C)
+    4 n R N + 2 beta sqrt(1 + C) sqrt(2 T d ln(1 + x) max(1, rho^2/lam))
+    N <= 4 + d ln(1 + x)/ln(1 + C) + ln(T/n)/ln(4/3)
 
-with x = T rho^2/(d lam), rho and beta as in `theory`, and N plans. For every plan but the last multiplies
-det V by more than 1 + C, and ln det V/det(lam I) <= d ln(1 + x). The first pass, whose windows hold other
-actions, and the last one of a plan lose at most 2 n R each. In any other pass all features b are those that
+with x = T rho^2/(d lam), rho and beta as in `theory`, R the largest reward, and N plans. For every plan but
+the last multiplies det V by more than 1 + C, where ln det V/det(lam I) <= d ln(1 + x), or the number of
+passes by 4/3 or more. The first pass of a plan, whose windows hold other actions, and its last one lose at
+most 2 n R each. In any other pass all features b are those that
 were planned, so that optimism bounds its loss by the sum of 2 beta ||b|| in the norm of V at the plan; since
 det V has not grown by more than 1 + C until then, that is at most sqrt(1 + C) times the norm of V at the step
 (Abbasi-Yadkori, Pal and Szepesvari 2011, Lemma 12), and their elliptical potential bounds the sum.

@@ -10,7 +10,7 @@ import numpy as np
 from .._base.validation import Array
 from .._base.values import writable
 from ..kernels.block_state import cursor, next_step, start_block
-from ..kernels.estimator import Estimator, make_estimator, repeats
+from ..kernels.estimator import Estimator, make_estimator, passes_of_plan
 from ..kernels.learning import Learner, LearnerConfig, block_features, learn_from_block, radius
 from ..kernels.memory import make_memory
 from ..kernels.optimism import O3M, OM, OM_BLOCK, Belief
@@ -106,7 +106,7 @@ class ArmLearner(LearnerPolicy):
         # A block that is cut by the end is planned as if the last set went on.
         plan = self.planner.plan(self._belief(), L, self.rng, start=int(next_step(self.block)))
         self._set_actions(plan.actions)
-        start_block(self.block, repeats(e, F, config.switch, 0))
+        start_block(self.block, passes_of_plan(e, F, config.switch, 0))
 
 
 class RevealedArmLearner(ArmLearner):

@@ -6,23 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from ._jit import inline, kernel_norefcount
+from ._jit import kernel_norefcount
 from .block_state import BlockState, is_done
 from .planners import learn, plan
 from .playing import Recorder, elapsed, play_block
 from .rewards import History, ModelParams
 
 
-@inline
-def _learn_and_plan(planner: Any, block: BlockState, rng: np.random.Generator) -> None:
-    learn(planner, block)
-    plan(planner, block, rng)
-
-
 @kernel_norefcount
 def plan_next_block(planner: Any, block: BlockState, rng: np.random.Generator) -> None:
     """Learn from the block that is done, and plan the next one; for Python."""
-    _learn_and_plan(planner, block, rng)
+    learn(planner, block)
+    plan(planner, block, rng)
 
 
 @kernel_norefcount
@@ -42,5 +37,6 @@ def run_blocks(
     """
     while elapsed(recorder) < until:
         if is_done(block):
-            _learn_and_plan(planner, block, rng)
+            learn(planner, block)
+            plan(planner, block, rng)
         play_block(model, history, recorder, block, noise, until)

@@ -18,7 +18,7 @@ from ._jit import INLINED, inline, kernel, kernel_internal
 from ._types import Matrix, Rows, Vector
 from .best_action import best_arm, best_in_ball
 from .block_state import BlockState, next_step, plans_made, start_block
-from .estimator import Estimator, repeats
+from .estimator import Estimator, passes_of_plan
 from .learning import Learner, LearnerConfig, block_features, cycle_features, learn_from_block, radius
 from .memory import Memory
 from .optimism import Belief
@@ -102,7 +102,7 @@ def _search_block(
     for i in range(d):
         for t in range(n):
             block.actions[t, i] = best[i, t]
-    start_block(block, repeats(e, F, config.switch, lead))
+    start_block(block, passes_of_plan(e, F, config.switch, lead))
 
 
 @inline
@@ -143,7 +143,7 @@ def _best_actions(
             F[t, i] = action[i] if plain else 0.0
             for j in range(0 if plain else d):
                 F[t, i] += M[i, j] * action[j]
-    start_block(block, repeats(e, F, config.switch, 0))
+    start_block(block, passes_of_plan(e, F, config.switch, 0))
 
 
 @kernel_internal

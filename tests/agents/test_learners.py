@@ -245,12 +245,14 @@ def test_a_plan_is_kept_until_the_determinant_has_grown(kind: str, switch: float
     env = lbm.LBM(THETA, m=m, gamma=-2.0, actions=SETS[kind])
     agent = lbm.O3M(m, -2.0, T, L=L, switch=switch)
     run = lbm.run(env, agent, T=T, keep_actions=True)
-    planned, plans = np.eye(3), 1
+    planned, plans, before, passes = np.eye(3), 1, 0, 0
     for end in range(n, T, n):
         B = learned_features(run.actions[:end], m, -2.0, kind, n)
         V = np.eye(3) + B.T @ B
-        if np.linalg.det(V) > (1.0 + switch) * np.linalg.det(planned):
-            planned, plans = V, plans + 1
+        passes += 1
+        # A plan is not kept for longer than half of the passes before it, either.
+        if np.linalg.det(V) > (1.0 + switch) * np.linalg.det(planned) or passes >= max(1, before // 2):
+            planned, plans, before, passes = V, plans + 1, before + passes, 0
         else:
             np.testing.assert_array_equal(run.actions[end : end + n], run.actions[end - n : end])
     assert run.plans == plans
@@ -280,6 +282,18 @@ def test_a_cycle_learns_from_every_reward_with_the_feature_really_played(
     V = np.eye(3) + B.T @ B
     np.testing.assert_allclose(live.V_inv, np.linalg.inv(V), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(live.theta, np.linalg.solve(V, B.T @ np.array(y)[known]), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("lam", "scale"), [(100.0, 1.0), (1.0, 3.0)])
+def test_a_guess_is_not_kept_where_features_are_small(lam: float, scale: float) -> None:
+    """det V hardly grows there: the first plan was kept for the whole horizon."""
+    A0 = scale * np.eye(2)
+    env = lbm.LBM.random(d=2, m=2, gamma=-3.0, seed=1, A0=A0)
+    rewards = {}
+    for switch in (0.0, 1.0):
+        agent = lbm.O3M(2, -3.0, 1000, L=7, lam=lam, A0=A0, switch=switch)
+        rewards[switch] = [lbm.run(env, agent, 1000, seed=seed, record=1).reward[-1] for seed in range(6)]
+    assert min(rewards[1.0]) > 0.8 * np.mean(rewards[0.0])
 
 
 def test_a_restart_does_not_learn_from_windows_that_it_does_not_know() -> None:

@@ -23,6 +23,7 @@ from fastlbm.kernels.estimator import (
     cholesky,
     estimate,
     make_estimator,
+    passes_of_plan,
     refresh,
     repeats,
 )
@@ -315,6 +316,17 @@ def test_repetitions_by_brute_force(D: int, rows: int, switch: float) -> None:
         e = learned(D, N, 0.8)
         F = samples(rows, D, seed=5)[0]
         assert repeats(e, F, switch, 0) == naive.repeats(e.V + e.V_recent, F, switch, 10**5)
+
+
+@pytest.mark.nojit
+def test_a_plan_lasts_no_longer_than_half_of_what_was_before() -> None:
+    F = np.full((4, 2), 1e-9)
+    for samples, passes in ((0, 1), (4, 1), (15, 1), (16, 2), (800, 100)):
+        e = make_estimator(2, 1.0)
+        absorb_all(e, F[:1], np.array([float(samples)]), np.zeros(1))
+        assert passes_of_plan(e, F, 1.0, 0) == passes
+        assert passes_of_plan(e, F, 0.0, 0) == 1
+    assert passes_of_plan(e, np.eye(2), 1.0, 0) == repeats(e, np.eye(2), 1.0, 0)
 
 
 @pytest.mark.nojit
