@@ -111,8 +111,8 @@ class O3M(BlockAgent):
     Knows m, gamma and A0 (the identity by default). `horizon` sets the block length L (Theorem 1, unless
     given) and delta (1/horizon, unless given); `lam` regularises; `subgaussian` is the factor of the noise.
     `radius` is "trace", the paper's form, or "determinant", never larger. With `switch` = C > 0 a block is
-    repeated until det V has grown by the factor 1 + C; with 0 every block is planned anew. What is proven of
-    that is at the top of agents/block_learners.py.
+    repeated until det V has grown by the factor 1 + C, or for half of the time before it; with 0 every block
+    is planned anew. What is proven of that is at the top of agents/block_learners.py.
 
     >>> import fastlbm as lbm
     >>> env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)
