@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .types import Array as Array
-from .types import Seed as Seed
+from .types import Array, Seed
 
 #: How far outside the unit ball a vector may lie, to forgive the rounding of a normalisation.
 BALL_TOLERANCE = 1e-9

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from .. import theory
 from .._base import validation
-from .._base.validation import Array
+from .._base.types import Array
 from ..kernels.block_state import next_step, plans_made
 from ..model.actions import ActionSet
 from ..model.lbm import LBM

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Self
 
 from .._base import validation
-from .._base.validation import Seed
+from .._base.types import Seed
 from .._base.values import Value
 from ..model.actions import ActionSet
 from ..model.lbm import LBM

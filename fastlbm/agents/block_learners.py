@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike
 
 from .. import theory
 from .._base import validation
-from .._base.validation import Array
+from .._base.types import Array
 from ..kernels import optimism
 from ..model.actions import ActionSet
 from ..model.lbm import LBM

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._base import validation
-from .._base.validation import Array
+from .._base.types import Array
 from ..kernels.block_state import next_step, set_next_step
 from ..model.actions import ActionSet
 from .base import LearningAgent

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._base import validation
-from .._base.validation import Array
+from .._base.types import Array
 from ..kernels.block_state import play_forever
 from ..model.actions import ActionSet
 from ..model.lbm import LBM

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln, logsumexp
 
 from .._base import validation
-from .._base.validation import Array
+from .._base.types import Array
 from .._base.values import writable
 from ..kernels.block_state import next_step, plans_made, played_actions
 from ..kernels.estimator import LOG_DET, SAMPLES, Estimator

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._base.validation import Array
+from .._base.types import Array
 from .._base.values import writable
 from ..kernels.block_state import cursor, next_step, start_block
 from ..kernels.estimator import Estimator, make_estimator, passes_of_plan

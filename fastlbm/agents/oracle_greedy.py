@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._base.validation import Array
+from .._base.types import Array
 from ..kernels.planners import GreedyPlanner
 from ..kernels.rewards import make_history
 from ..model.actions import ActionSet

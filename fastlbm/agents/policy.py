@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._base.validation import Array
+from .._base.types import Array
 from ..kernels.block_state import BlockState, is_done, make_block_state, plans_made
 from ..kernels.episode import plan_next_block, run_blocks
 from ..kernels.estimator import absorb, estimate

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._base import validation
-from .._base.validation import BALL_TOLERANCE, Array, Seed
+from .._base.types import Array, Seed
+from .._base.validation import BALL_TOLERANCE
 from .._base.values import Value
 
 Index = NDArray[np.intp]

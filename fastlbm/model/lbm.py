@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._base import validation
-from .._base.validation import Array, Seed
+from .._base.types import Array, Seed
 from .._base.values import Value, writable
 from ..kernels import rewards as kernels
 from ..kernels.noise import NOISES, draw_many

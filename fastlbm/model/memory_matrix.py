@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .._base.validation import Array, array, symmetric
+from .._base.types import Array
+from .._base.validation import array, symmetric
 
 #: The bound of a power is at most e to this: kernels square features and differentiate powers.
 _LARGEST_EXPONENT = 300.0

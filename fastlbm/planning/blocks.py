@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._base import validation
-from .._base.validation import Array, Seed
+from .._base.types import Array, Seed
 from ..kernels.memory import make_memory
 from ..kernels.optimism import Belief
 from ..kernels.search import Effort, search

@@ -12,7 +12,7 @@ from functools import cache, partial
 import numpy as np
 
 from .._base import validation
-from .._base.validation import Array, Seed
+from .._base.types import Array, Seed
 from .._base.values import writable
 from ..kernels.memory import isotropic_scale
 from ..model.actions import Ball

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from .._base import validation
-from .._base.validation import Array, Seed
+from .._base.types import Array, Seed
 from .._base.values import writable
 from ..kernels import ties
 from ..kernels.optimism import O3M, Belief

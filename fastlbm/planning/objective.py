@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._base import validation
-from .._base.validation import Array
+from .._base.types import Array
 from .._base.values import writable
 from ..kernels.blocks import compute_value, make_work
 from ..kernels.memory import make_memory

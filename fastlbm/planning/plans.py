@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .._base.validation import Array
+from .._base.types import Array
 
 Index = NDArray[np.intp]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._base import validation
-from .._base.validation import Array, Seed
+from .._base.types import Array, Seed
 from ..agents.policy import Policy
 from ..kernels.block_state import next_action, next_step
 from ..kernels.learning import radius

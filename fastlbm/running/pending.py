@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._base.validation import Array
+from .._base.types import Array
 from ..agents.policy import PastBlock, Policy
 from ..kernels.block_state import BlockState, add_reward, slot
 from ..kernels.optimism import OM_BLOCK

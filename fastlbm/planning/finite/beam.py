@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ..._base.validation import Array
+from ..._base.types import Array
 from ...kernels.blocks import compute_features
 from ...kernels.optimism import O3M, OM_BLOCK, Belief, additive, joint
 from ...kernels.ties import SUM_SHARE, exceeds, margin

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ..._base.validation import Array
+from ..._base.types import Array
 from ...kernels.dynamic_programs import bellman, howard
 from ...kernels.ties import SUM_SHARE, margin, reaches
 from ..plans import Index

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..._base import validation
-from ..._base.validation import Array, Seed
+from ..._base.types import Array, Seed
 from ...kernels.optimism import O3M, OM, OM_BLOCK, Belief
 from ..plans import Cycle, Index, Plan
 from .beam import Objective, plan_by_search

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from ..._base.validation import Array
+from ..._base.types import Array
 from ...kernels.dynamic_programs import bellman
 from ...kernels.optimism import OM, OM_BLOCK, Belief
 from ...kernels.ties import SUM_SHARE, exceeds, margin, reaches

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._base.validation import Array
+from ..._base.types import Array
 from ...kernels.blocks import Work, compute_features, make_work
 from ...kernels.dynamic_programs import bellman, fill_states, reach
 from ...kernels.memory import make_memory
