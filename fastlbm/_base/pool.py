@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
@@ -19,6 +19,12 @@ Result = TypeVar("Result")
 
 #: Tasks that an executor is given at once if it is not known how many workers it has.
 UNKNOWN_WORKERS = 64
+#: How often an executor is handed a task that it loses.
+TRIES = 3
+
+
+#: What a call returned, or what it raised.
+_Outcome = tuple[Result | None, Exception | None]
 
 
 class Pool:
@@ -74,28 +80,43 @@ class Pool:
 
         Tasks are taken when a worker needs one, so that later tasks may depend on earlier results. `at_once`
         is how many are handed to the executor at the same time, by default about as many as it has workers.
+        A task that an executor loses, with a worker that dies, is handed over again; one that raises is not.
         """
         limit = self._at_once if at_once is None else at_once
-        waiting, done = iter(tasks), queue.SimpleQueue[Future[Result]]()
-        keys: dict[Future[Result], Key] = {}
+        waiting, done = iter(tasks), queue.SimpleQueue[Future[_Outcome[Result]]]()
+        # The key and the call of each task that is handed over, and how often it was.
+        given: dict[Future[_Outcome[Result]], tuple[Key, Callable[[], _Outcome[Result]], int]] = {}
+
+        def hand_over(key: Key, call: Callable[[], _Outcome[Result]], tries: int) -> None:
+            future = self._executor.submit(call)
+            self._unfinished.add(future)
+            given[future] = (key, call, tries)
+            future.add_done_callback(done.put)
+
         exhausted = False
         while True:
-            while not exhausted and len(keys) < limit:
+            while not exhausted and len(given) < limit:
                 task = next(waiting, None)
                 if task is None:
                     exhausted = True
                     break
-                key, arguments = task
                 # Some executors take keywords as options of their own.
-                future = self._executor.submit(partial(function, **arguments))
-                self._unfinished.add(future)
-                keys[future] = key
-                future.add_done_callback(done.put)
-            if not keys:
+                hand_over(task[0], partial(_outcome, function, dict(task[1])), 1)
+            if not given:
                 return
             future = done.get()
             self._unfinished.discard(future)
-            yield keys.pop(future), future.result()
+            key, call, tries = given.pop(future)
+            try:
+                result, error = future.result()
+            except Exception:  # the executor's own; Dask's may be a ValueError of its unpacking, for one
+                if tries == TRIES:
+                    raise
+                hand_over(key, call, tries + 1)
+                continue
+            if error is not None:
+                raise error
+            yield key, cast(Result, result)
 
     def __enter__(self) -> Self:
         return self
@@ -107,6 +128,14 @@ class Pool:
             future.cancel()
         if self.has_own_threads:
             self._executor.shutdown(cancel_futures=True)
+
+
+def _outcome(function: Callable[..., Result], arguments: Mapping[str, Any]) -> _Outcome[Result]:
+    """What becomes of a call: whatever else comes out of an executor is the executor's own."""
+    try:
+        return function(**arguments), None
+    except Exception as error:
+        return None, error
 
 
 class Progress:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fastlbm._base.pool import UNKNOWN_WORKERS, Pool, Progress
+from fastlbm._base.pool import TRIES, UNKNOWN_WORKERS, Pool, Progress
 
 
 def square(x: int) -> int:
@@ -70,6 +70,45 @@ def test_so_many_tasks_are_handed_over_at_once(at_once: int | None, most: int) -
         for _ in pool.completed(square, tasks(100), at_once):
             executor.now -= 1
         assert executor.most == most
+
+
+class Forgetful(ThreadPoolExecutor):
+    """An executor that loses what it is given, the first times."""
+
+    def __init__(self, losses: int) -> None:
+        super().__init__(1)
+        self.losses = losses
+
+    def submit(self, *arguments: Any, **keywords: Any) -> Future[Any]:
+        if self.losses == 0:
+            return super().submit(*arguments, **keywords)
+        self.losses -= 1
+        future: Future[Any] = Future()
+        future.set_exception(ValueError("a worker died"))
+        return future
+
+
+def test_a_lost_task_is_handed_over_again() -> None:
+    with Forgetful(TRIES - 1) as executor, Pool(executor) as pool:
+        assert sorted(pool.completed(square, tasks(3), at_once=1)) == [(0, 0), (1, 1), (2, 4)]
+    with (
+        Forgetful(TRIES) as executor,
+        Pool(executor) as pool,
+        pytest.raises(ValueError, match="a worker died"),
+    ):
+        list(pool.completed(square, tasks(3), at_once=1))
+
+
+def test_a_task_that_raises_is_not_tried_again() -> None:
+    calls: list[int] = []
+
+    def fails(x: int) -> int:
+        calls.append(x)
+        raise KeyError(x)
+
+    with ThreadPoolExecutor(1) as executor, Pool(executor) as pool, pytest.raises(KeyError, match="0"):
+        list(pool.completed(fails, tasks(1)))
+    assert calls == [0]
 
 
 def test_later_tasks_may_depend_on_earlier_results() -> None:
