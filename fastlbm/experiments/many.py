@@ -52,7 +52,10 @@ class Results:
         frame = self.frame.copy()
         frame.insert(0, "T", int(frame["t"].max()))
         frame.insert(0, "env", "environment")
-        return StudyResults(frame, {"environment": self.env})
+        every = {seed for _, seed in self.runs}
+        lacking = {name: len(every - {s for n, s in self.runs if n == name}) for name, _ in self.runs}
+        missing = {("environment", name, int(frame["T"].iloc[0])): n for name, n in lacking.items() if n}
+        return StudyResults(frame, {"environment": self.env}, missing=missing)
 
     def summary(self, confidence: float = 0.95) -> pd.DataFrame:
         """Means, intervals and paired tests, see `StudyResults.summary`."""
@@ -80,6 +83,10 @@ def run_many(
     seed and step. `executor` is a number of threads (by default one a core) or any
     `concurrent.futures.Executor`; what is computed does not depend on it, nor on the order of the seeds.
     Ctrl-C ends early with the runs that are finished.
+
+    A process pool should start its workers by "spawn" or "forkserver": a process that is forked while another
+    thread compiles waits for ever for the compiler's lock. `fastlbm compile`, run once, leaves nothing to be
+    compiled.
 
     >>> import fastlbm as lbm
     >>> env = lbm.LBM([1.0, 0.0], m=1, gamma=-1.0)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .. import plots, theory
 from .._base import validation
-from .._base.types import Array
+from .._base.types import Array, Integers
+from .._version import NUMBERS
 from ..agents import OracleGreedy
 from ..model.lbm import LBM
 from ..planning.bounds import opt_bounds
@@ -42,37 +46,62 @@ POINTS = 12
 
 @dataclass(frozen=True)
 class StudyResults:
-    """The rows of a study: env, agent, T, seed, t, and the cumulative reward, expected and observed."""
+    """The rows of a study: env, agent, T, seed, t, and the cumulative reward, expected and observed.
+
+    `missing` has the number of seeds that are not there, by environment, agent and horizon; nothing in a
+    finished study. What compares agents then takes the seeds that all of them have, and says so in a warning.
+    `numbers` is the version of the numbers that made the rows.
+    """
 
     frame: pd.DataFrame
     envs: dict[str, LBM] = field(repr=False)
     name: str = "study"
+    missing: Mapping[tuple[str, str, int], int] = field(default_factory=dict, repr=False)
+    numbers: int = NUMBERS
 
     def summary(self, confidence: float = 0.95) -> pd.DataFrame:
         """Final rewards: mean, interval (bootstrap of the mean), and a paired test against the best agent.
 
         The test is Wilcoxon's signed-rank over seeds; p-values are adjusted for the number of agents compared
-        in the same environment and horizon (Benjamini and Hochberg), NaN for the best one itself.
+        in the same environment and horizon (Benjamini and Hochberg), NaN for the best one itself. `seeds` is
+        the number of seeds that all of these agents have, over which the means are taken.
         """
         import pandas as pd
         from scipy import stats
 
         confidence = _confidence(confidence)
+        self._tell_missing()
         last = self.frame[self.frame["t"] == self.frame["T"]]
         rows = []
         for (env, T), group in last.groupby(["env", "T"], sort=False):
             table = group.pivot(index="seed", columns="agent", values="reward")[group["agent"].unique()]
-            best = table.mean().idxmax()
-            others = [agent for agent in table if agent != best]
-            values = [_paired(table[best] - table[agent]) for agent in others]
-            adjusted = dict(zip(others, stats.false_discovery_control(values), strict=True)) if others else {}
-            for agent in table:
-                low, high = _interval(table[agent].to_numpy(), confidence)
-                mean = float(table[agent].mean())
-                p = float(adjusted.get(agent, np.nan))
-                rows.append((env, T, agent, len(table), mean, low, high, p))
+            table = table.dropna()  # a mean over other seeds would be no comparison
+            if table.empty:
+                continue
+            values = table.to_numpy()
+            means, best = values.mean(axis=0), int(values.mean(axis=0).argmax())
+            tests = np.delete(_paired_tests(values[:, [best]] - values), best)
+            adjusted = stats.false_discovery_control(tests) if len(tests) else tests
+            columns = (means, *_intervals(values, confidence), np.insert(adjusted, best, np.nan))
+            for agent, row in zip(table, np.stack(columns, axis=1).tolist(), strict=True):
+                rows.append((env, T, agent, len(table), *row))
         names = ["env", "T", "agent", "seeds", "mean", "low", "high", "p_vs_best"]
         return pd.DataFrame(rows, columns=names)
+
+    def _tell_missing(self) -> str:
+        """Warn of what is missing; in a few words, for a figure."""
+        if not self.missing:
+            return ""
+        (env, agent, T), count = next(iter(self.missing.items()))
+        total, others = sum(self.missing.values()), len(self.missing) - 1
+        warnings.warn(
+            f"the study is not finished: {total} runs are missing, {count} of them of {agent} in {env} "
+            + f"with T={T}"
+            + (f", the others of {others} more settings" if others else "")
+            + "; agents are compared by the seeds that all of them have",
+            stacklevel=3,
+        )
+        return f"not finished: {total} runs are missing"
 
     def comparator(self, env: str, t: Array, kind: str = "opt") -> Array:
         """What regret is measured against, at the steps t.
@@ -106,22 +135,29 @@ class StudyResults:
         comparator = validation.choice("comparator", comparator, tuple(COMPARATORS))
         band = validation.choice("band", band, tuple(BANDS))
         confidence = _confidence(confidence)
-        against = f"regret against {COMPARATORS[comparator]}"
-        envs = self.frame["env"].unique()
+        missing, against = self._tell_missing(), f"regret against {COMPARATORS[comparator]}"
+        rows = {env: _paired_rows(mine) for env, mine in self.frame.groupby("env", sort=False)}
+        rows = {env: mine for env, mine in rows.items() if len(mine)}
+        if not rows:
+            raise ValueError("the study must have a seed that all agents have finished, there is none yet")
         if kind == "loglog":
-            return plots.draw_growth({env: self._growth(env, comparator) for env in envs}, note=against)
+            note = "; ".join(filter(None, [against, missing]))
+            growths = {env: self._growth(env, mine, comparator) for env, mine in rows.items()}
+            return plots.draw_growth(growths, note=note)
         bands = "" if band == "none" else f"bands: {BANDS[band].format(confidence)}"
-        notes = [bands] if kind == "reward" else [against, bands]
+        notes = [against if kind == "regret" else "", bands, missing]
         against_what = comparator if kind == "regret" else None
         return plots.draw_curves(
-            {env: self._curves(env, against_what, band, confidence) for env in envs},
+            {env: self._curves(env, mine, against_what, (band, confidence)) for env, mine in rows.items()},
             ylabel=KINDS[kind],
             note="; ".join(filter(None, notes)),
         )
 
-    def _curves(self, env: str, comparator: str | None, band: str, confidence: float) -> list[plots.Curve]:
+    def _curves(
+        self, env: str, rows: pd.DataFrame, comparator: str | None, band: tuple[str, float]
+    ) -> list[plots.Curve]:
         """Each agent's reward at its longest horizon or, with a comparator, its regret."""
-        rows, curves = self.frame[self.frame["env"] == env], []
+        curves = []
         for agent in rows["agent"].unique():
             mine = rows[rows["agent"] == agent]
             mine = mine[mine["T"] == mine["T"].max()]
@@ -129,13 +165,13 @@ class StudyResults:
             t, values = table.index.to_numpy(), table.to_numpy()
             if comparator is not None:
                 values = self.comparator(env, t, comparator)[:, None] - values
-            low, high = band_of(values, band, confidence)
+            low, high = band_of(values, *band)
             curves.append(plots.Curve(label=agent, x=t, mean=values.mean(axis=1), low=low, high=high))
         return curves
 
-    def _growth(self, env: str, comparator: str) -> plots.Growth:
+    def _growth(self, env: str, rows: pd.DataFrame, comparator: str) -> plots.Growth:
         """Each agent's final regret at its horizons, where it is positive, and Theorem 1's bound."""
-        rows, lines = self.frame[self.frame["env"] == env], []
+        lines = []
         every = np.sort(rows["T"].unique())
         best = dict(zip(every.tolist(), self.comparator(env, every, comparator), strict=True))
         for agent in rows["agent"].unique():
@@ -155,24 +191,40 @@ def _confidence(value: float) -> float:
     return validation.real("confidence", value, low=0.0, high=1.0, open_low=True, open_high=True)
 
 
-def _paired(differences: pd.Series[float]) -> float:
+def _paired_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows, of one environment, of the seeds that are there for all of its agents and horizons."""
+    there = rows.groupby("seed")[["agent", "T"]].apply(lambda mine: len(mine.drop_duplicates()))
+    return rows[rows["seed"].isin(there.index[there == len(rows[["agent", "T"]].drop_duplicates())])]
+
+
+def _paired_tests(differences: Array) -> Array:
+    """The p-value of Wilcoxon's signed-rank test for each column; 1 where all differences are zero."""
     from scipy import stats
 
-    if (differences == 0.0).all():
-        return 1.0
-    return float(stats.wilcoxon(differences).pvalue)
+    # Columns with neither zeros nor ties get the same kind of test, so that one call serves them all.
+    ranked = np.sort(np.abs(differences), axis=0)
+    plain = (ranked[:1] > 0.0).all(axis=0) & (np.diff(ranked, axis=0) > 0.0).all(axis=0)
+    values = np.ones(differences.shape[1])
+    if plain.any():
+        values[plain] = stats.wilcoxon(differences[:, plain], axis=0).pvalue
+    for column in np.flatnonzero(~plain & (ranked[-1] > 0.0)):
+        values[column] = stats.wilcoxon(differences[:, column]).pvalue
+    return values
 
 
-def _interval(values: Array, confidence: float) -> tuple[float, float]:
-    """A bootstrap interval of the mean; nothing for one value."""
-    from scipy import stats
+@lru_cache(maxsize=4)
+def _draws(count: int, times: int) -> Integers:
+    """Indices (times, count) of samples with replacement, always the same."""
+    return np.random.default_rng(0).integers(count, size=(times, count))
 
-    if len(values) < 2 or np.ptp(values) == 0.0:
-        return float(values.mean()), float(values.mean())
-    found = stats.bootstrap(
-        (values,), np.mean, confidence_level=confidence, n_resamples=2000, method="percentile", rng=0
-    )
-    return float(found.confidence_interval.low), float(found.confidence_interval.high)
+
+def _intervals(values: Array, confidence: float) -> tuple[Array, Array]:
+    """A bootstrap interval of the mean of each column, by percentiles; nothing for one value."""
+    # As scipy.stats.bootstrap has it with a seed of 0, up to rounding, in a fraction of its time.
+    means = np.stack([column[_draws(len(values), 2000)].mean(axis=1) for column in values.T], axis=1)
+    low, high = np.percentile(means, [50.0 * (1.0 - confidence), 50.0 * (1.0 + confidence)], axis=0)
+    same = np.ptp(values, axis=0) == 0.0
+    return np.where(same, values[0], low), np.where(same, values[0], high)
 
 
 def band_of(values: Array, band: str, confidence: float) -> tuple[Array, Array]:

@@ -78,7 +78,7 @@ def check_run(env: LBM, T: int, record: int | ArrayLike, spacing: str) -> tuple[
     """The steps that are recorded and T, if these are arguments of a run."""
     if not isinstance(env, LBM):
         raise TypeError(f"env must be an LBM, got {env!r}")
-    T = validation.integer("T", T, low=1)
+    T = validation.integer("T", T, low=1, high=2**53)
     env.actions.require(T)
     return recorded_steps(T, record, validation.choice("spacing", spacing, SPACINGS)), T
 

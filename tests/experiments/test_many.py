@@ -64,6 +64,23 @@ def test_interrupted_runs_keep_what_is_finished(monkeypatch: pytest.MonkeyPatch)
     assert len(results.frame) == 20
 
 
+def test_interrupted_runs_are_compared_by_the_seeds_that_all_agents_have() -> None:
+    two = {"greedy": lbm.OracleGreedy(), "still": lbm.Cyclic([[1.0, 0.0, 0.0]])}
+    whole = lbm.run_many(ROTTING, two, T=60, seeds=3, record=6)
+    runs = {key: run for key, run in whole.runs.items() if key != ("still", 1)}
+    with pytest.warns(UserWarning, match="1 runs are missing, 1 of them of still"):
+        summary = many.Results(runs, ROTTING, complete=False).summary()
+    assert summary["seeds"].tolist() == [2, 2]
+    ends = [whole.runs["greedy", seed].reward[-1] for seed in (0, 2)]
+    assert summary["mean"][0] == pytest.approx(np.mean(ends))
+
+
+@pytest.mark.parametrize("T", [2**63, 2**53 + 1])
+def test_horizons_beyond_all_integers_are_refused(T: int) -> None:
+    with pytest.raises(ValueError, match="T must be an integer from 1 to 9007199254740992, got"):
+        lbm.run_many(ROTTING, {"a": lbm.OracleGreedy()}, T=T, seeds=1)
+
+
 def test_ctrl_c_while_compiling_ends_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(**_: object) -> None:
         raise KeyboardInterrupt

@@ -58,6 +58,51 @@ def test_the_exponent_is_that_of_the_growth() -> None:
     assert alone.get_legend().get_texts()[0].get_text() == "a"  # one point has no slope
 
 
+def partial() -> StudyResults:
+    """Agents a and b, where b lacks the best seeds, and c, which has not begun."""
+    rows = [
+        {"env": "e", "agent": name, "T": 10, "seed": s, "t": t, "reward": float(t * s + k), "observed": 0.0}
+        for k, (name, seeds) in enumerate({"a": 4, "b": 2}.items())
+        for s in range(seeds)
+        for t in (5, 10)
+    ]
+    missing = {("e", "b", 10): 2, ("e", "c", 10): 4}
+    return StudyResults(pd.DataFrame(rows), {"e": lbm.LBM([1.0, 0.0], m=0)}, missing=missing)
+
+
+TOLD = "not finished: 6 runs are missing, 2 of them of b in e with T=10, the others of 1 more settings"
+
+
+def test_a_summary_of_a_part_is_over_the_seeds_that_all_agents_have() -> None:
+    with pytest.warns(UserWarning, match=TOLD):
+        summary = partial().summary()
+    assert summary[["agent", "seeds", "mean"]].values.tolist() == [["a", 2, 5.0], ["b", 2, 6.0]]
+    frame = partial().frame
+    frame.loc[frame["agent"] == "b", "seed"] += 4  # no seed in common: nothing can be said
+    with pytest.warns(UserWarning, match="not finished"):
+        assert StudyResults(frame, partial().envs, missing={("e", "b", 10): 4}).summary().empty
+
+
+@pytest.mark.parametrize("kind", ["reward", "loglog"])
+def test_a_figure_of_a_part_says_so_and_takes_the_same_seeds(kind: str) -> None:
+    with pytest.warns(UserWarning, match=TOLD):
+        figure = partial().plot(kind, "lower", band="none")
+    (axes,) = figure.axes
+    note = figure.get_supxlabel() if kind == "loglog" else figure.legends[0].get_title().get_text()
+    assert "not finished: 6 runs are missing" in note
+    ends = [float(line.get_ydata()[-1]) for line in axes.lines[:2]]
+    assert ends == ([5.0, 6.0] if kind == "reward" else [5.0, 4.0])  # OPT is 10
+
+
+def test_nothing_finished_is_no_figure() -> None:
+    results = partial()
+    nothing = StudyResults(results.frame[:0], results.envs, missing={("e", "a", 10): 4})
+    with pytest.warns(UserWarning, match="4 runs are missing"), pytest.raises(ValueError, match="none yet"):
+        nothing.plot()
+    with pytest.warns(UserWarning, match="4 runs are missing"):
+        assert nothing.summary().empty
+
+
 @pytest.mark.parametrize("band", BANDS)
 @pytest.mark.parametrize("kind", ["reward", "regret"])
 def test_the_note_names_the_band_and_the_comparator(kind: str, band: str) -> None:
