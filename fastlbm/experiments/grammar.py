@@ -41,8 +41,12 @@ TOP = ("name", "seed", "seeds", "T", "record", "spacing", "env", "agent")
 #: The tables of lists in the table of an environment or agent.
 LISTS = ("grid", "zip")
 Lists = dict[str, list[Any]]
+#: The name of a study that gives none.
+UNNAMED = "study"
 #: Cells of a study, a guard against a grid that was not meant.
 MOST_CELLS = 100_000
+#: The largest integer of a file, and the most recorded points of a run: each is a row.
+LARGEST, MOST_POINTS = 2**53, 10**7
 
 
 class Cell(NamedTuple):
@@ -160,12 +164,16 @@ def _keys(dotted: str) -> KeyPath:
 
 def _study(document: dict[str, Any]) -> Spec:
     _require_known((), document, TOP)
-    name = document.get("name", "study")
+    name = document.get("name", UNNAMED)
     if not isinstance(name, str) or not re.fullmatch(r"[\w .,()+-]{1,100}", name):
         raise _Invalid(("name",), f"must be a short text of letters, digits and .,()+-, got {name!r}")
     numbers = {
-        key: _integer((key,), document.get(key, default), low)
-        for key, default, low in (("seed", 0, 0), ("seeds", 20, 1), ("record", 200, 1))
+        key: _integer((key,), document.get(key, default), low, high)
+        for key, default, low, high in (
+            ("seed", 0, 0, LARGEST),
+            ("seeds", 20, 1, LARGEST),
+            ("record", 200, 1, MOST_POINTS),
+        )
     }
     spacing = _checked(
         ("spacing",), validation.choice, "spacing", document.get("spacing", "linear"), SPACINGS
@@ -232,8 +240,8 @@ def _require_known(path: KeyPath, table: dict[str, Any], allowed: Any) -> None:
             raise _Invalid((*path, key), f"is not a key here; allowed are {', '.join(allowed)}")
 
 
-def _integer(path: KeyPath, value: Any, low: int) -> int:
-    return int(_checked(path, lambda: validation.integer(path[-1], value, low=low, high=2**53)))
+def _integer(path: KeyPath, value: Any, low: int, high: int = LARGEST) -> int:
+    return int(_checked(path, lambda: validation.integer(path[-1], value, low=low, high=high)))
 
 
 def _checked(path: KeyPath, call: Any, *arguments: Any) -> Any:

@@ -11,22 +11,29 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._base.pool import Pool, Progress
+from .._version import NUMBERS
 from ..running.episode import play_episode, recorded_steps
 from . import grammar
-from .grammar import Cell, Spec
+from .grammar import UNNAMED, Cell, Spec
 from .results import StudyResults
-from .store import Store
+from .store import COLUMNS, Contents, Store, StoreError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Seconds that a piece should take, and the most seeds in one.
 PIECE_SECONDS, MOST_SEEDS = 0.3, 1024
+#: Seconds after which a piece ends with the seeds that it has; the others are another piece's.
+LONGEST_PIECE = 1.0
 #: Seconds of a step until a piece was timed: about what O3M takes.
 STEP_SECONDS = 1e-5
 
@@ -59,6 +66,11 @@ class Study:
         """The study in a nested mapping of the same shape."""
         return cls(grammar.parse(document))
 
+    @cached_property
+    def _keys(self) -> list[str]:
+        """The key of each cell; cells that differ by their names alone have the same."""
+        return [self.spec.key(cell) for cell in self.spec.cells]
+
     @property
     def fingerprint(self) -> str:
         """Names the study: the same for equal studies, in every process."""
@@ -75,65 +87,192 @@ class Study:
         `executor` is a number of threads (one a core by default) or any `concurrent.futures.Executor`, such
         as `dask.distributed.Client(...).get_executor(pure=False)`. Interrupted at any moment, the same call
         continues; more seeds, horizons, environments or agents keep what is there.
+
+        What another version of the numbers computed (`NUMBERS` in _version.py) is read as it is, with a
+        warning that says so, if nothing is missing. Otherwise it is kept in the folder `superseded` and
+        computed again: no table mixes versions.
+
+        A process pool should start its workers by "spawn" or "forkserver": a process that is forked while
+        another thread compiles waits for ever for the compiler's lock. `fastlbm compile`, run once, leaves
+        nothing to be compiled.
         """
         spec, store, pool = self.spec, Store(Path(out)), Pool(executor)
-        with store.open(spec.name, spec.fingerprint, spec.document):
-            present, damaged = store.scan()
-            for path in damaged:
-                warnings.warn(
-                    f"{path.name} was damaged: set aside in {path.parent}, computed again", stacklevel=2
-                )
-            backlog = _Backlog(spec, present)
-            if backlog.missing:
-                done = backlog.total - backlog.missing
-                with Progress(backlog.total if progress else 0, "steps", done) as bar, pool:
-                    _compute(spec, store, backlog, pool=pool, bar=bar)
+        cells = dict(zip(self._keys, spec.cells, strict=True))
+        with store.open(spec.name) as manifest:
+            _require_related(spec, manifest, store.out)
+            contents, damaged = store.scan(cells)
+            if damaged:
+                aside = store.set_aside(damaged, "damaged")
+                for name in damaged:
+                    warnings.warn(f"{name} was damaged: set aside in {aside}, computed again", stacklevel=2)
+            backlog = _Backlog(cells, spec.seeds, contents)
+            numbers = {piece.numbers for piece in contents.pieces} or {NUMBERS}
+            if numbers != {NUMBERS} and (backlog.missing or len(numbers) > 1):
+                _supersede(store, contents, numbers)
+                contents, numbers = store.scan(cells)[0], {NUMBERS}
+                backlog = _Backlog(cells, spec.seeds, contents)
+            known = manifest and (manifest["fingerprint"], manifest.get("numbers", 1))
+            if known != (spec.fingerprint, *numbers):
+                store.describe(spec.document, spec.fingerprint, *numbers)
+            if not backlog.missing:
+                return self._results(contents)
+            del contents  # there may be much of it, and the work may take days
+            with Progress(backlog.total if progress else 0, "steps", backlog.done) as bar, pool:
+                _compute(spec, store, backlog, pool=pool, bar=bar)
         return self.results(out)
 
     def results(self, out: str | os.PathLike[str]) -> StudyResults:
-        """What the folder holds of this study."""
-        import pandas as pd
+        """What the folder holds of this study, with warnings about what is damaged in it."""
+        store = Store(Path(out))
+        contents, damaged = store.scan(set(self._keys))
+        for name in damaged:
+            warnings.warn(
+                f"{name} in {store.pieces} is damaged and left out: run the study to compute it again",
+                stacklevel=2,
+            )
+        return self._results(contents)
 
-        store, parts = Store(Path(out)), []
-        for cell in self.spec.cells:
-            rows = store.read(self.spec.key(cell))
-            rows = rows[rows["seed"] < self.spec.seeds]
-            rows.insert(0, "T", cell.T)
-            rows.insert(0, "agent", cell.agent_name)
-            rows.insert(0, "env", cell.env_name)
-            parts.append(rows)
-        frame = pd.concat(parts, ignore_index=True).astype({"seed": np.int64, "t": np.int64})
-        return StudyResults(frame, {cell.env_name: cell.env for cell in self.spec.cells}, self.spec.name)
+    def _results(self, contents: Contents) -> StudyResults:
+        spec = self.spec
+        numbers = sorted({piece.numbers for piece in contents.pieces})
+        if len(numbers) > 1:
+            raise StoreError(
+                f"rows of several versions of the numbers ({', '.join(map(str, numbers))}) do not go into "
+                "one table: run the study, which computes those of the older ones again"
+            )
+        if numbers and numbers[0] != NUMBERS:
+            warnings.warn(
+                f"the rows are of version {numbers[0]} of the numbers, this is version {NUMBERS}: they are "
+                "read as they are; a study with something to compute computes all of it again",
+                stacklevel=3,
+            )
+        gaps = _gaps(self._keys, spec.seeds, contents)
+        missing = {
+            (cell.env_name, cell.agent_name, cell.T): sum(map(len, gaps[key]))
+            for key, cell in zip(self._keys, spec.cells, strict=True)
+            if gaps[key]
+        }
+        return StudyResults(
+            _frame(spec, self._keys, contents),
+            {cell.env_name: cell.env for cell in spec.cells},
+            spec.name,
+            missing=missing,
+            numbers=numbers[0] if numbers else NUMBERS,
+        )
+
+
+def _require_related(spec: Spec, manifest: Mapping[str, Any] | None, out: Path) -> None:
+    """Refuse another study without a name: it has no environment or no agent of the one that is there."""
+    if manifest is None or spec.name != UNNAMED:
+        return
+    for kind in ("env", "agent"):
+        there, here = manifest["study"].get(kind), spec.document[kind]
+        if not isinstance(there, dict) or not any(there.get(name) == table for name, table in here.items()):
+            raise StoreError(
+                f"{out} holds another study without a name (no {kind} of it is in this one): give the "
+                "studies names, or choose another folder"
+            )
+
+
+def _supersede(store: Store, contents: Contents, numbers: set[int]) -> None:
+    """Set aside the pieces of older versions of the numbers; those of a newer one are not touched."""
+    if max(numbers) > NUMBERS:
+        raise StoreError(
+            f"{store.out} has rows of version {max(numbers)} of the numbers, this is {NUMBERS}: go on "
+            "with the version of fastlbm that computed them, or choose another folder"
+        )
+    for old in sorted(numbers - {NUMBERS}):
+        names = [piece.name for piece in contents.pieces if piece.numbers == old]
+        aside = store.set_aside(names, f"superseded/numbers-{old}")
+        warnings.warn(
+            f"{len(names)} pieces are of version {old} of the numbers, this is version {NUMBERS}: kept in "
+            f"{aside}, computed again, because a table must not mix versions",
+            stacklevel=3,
+        )
+
+
+def _frame(spec: Spec, keys: Sequence[str], contents: Contents) -> pd.DataFrame:
+    """The rows in the order of cells, seeds and steps, each once."""
+    import pandas as pd
+
+    ids = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    pieces = contents.pieces
+    rows = np.array([(ids[piece.key], piece.rows) for piece in pieces], dtype=np.int64).reshape(-1, 2)
+    setting = np.repeat(rows[:, 0], rows[:, 1])
+    order = np.lexsort((contents.column("t"), contents.column("seed"), setting))
+    setting, seed, t = setting[order], contents.column("seed")[order], contents.column("t")[order]
+    wanted = seed < spec.seeds
+    wanted[1:] &= (np.diff(setting) != 0) | (np.diff(seed) != 0) | (np.diff(t) != 0)  # work done twice
+    setting, order = setting[wanted], order[wanted]
+    # Where the rows of a cell begin, and how many there are: two cells may share them.
+    mine = [ids[key] for key in keys]
+    begin = np.searchsorted(setting, mine)
+    count = np.searchsorted(setting, mine, side="right") - begin
+    cell = np.repeat(np.arange(len(mine)), count)
+    order = order[np.arange(len(cell)) - np.repeat(np.cumsum(count) - count - begin, count)]
+    names = {
+        "env": np.array([c.env_name for c in spec.cells], dtype=object)[cell],
+        "agent": np.array([c.agent_name for c in spec.cells], dtype=object)[cell],
+        "T": np.array([c.T for c in spec.cells], dtype=np.int64)[cell],
+    }
+    return pd.DataFrame(names | {name: contents.column(name)[order] for name in COLUMNS})
+
+
+def _gaps(keys: Iterable[str], seeds: int, contents: Contents) -> dict[str, list[range]]:
+    """The seeds that are missing, by key."""
+    present: dict[str, list[tuple[int, int]]] = {key: [] for key in keys}
+    for piece in contents.pieces:
+        present[piece.key].append((piece.first, piece.last + 1))
+    gaps = {}
+    for key, pairs in present.items():
+        edges = [0, *(edge for pair in _merged(pairs) for edge in pair), seeds]
+        ranges = [range(begin, min(end, seeds)) for begin, end in zip(edges[::2], edges[1::2], strict=True)]
+        gaps[key] = [found for found in ranges if found]
+    return gaps
+
+
+def _merged(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Intervals [begin, end) in order, those that overlap as one."""
+    merged: list[tuple[int, int]] = []
+    for begin, end in sorted(pairs):
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((begin, end))
+    return merged
 
 
 class _Backlog:
     """The seeds that are missing, handed out in pieces."""
 
-    def __init__(self, spec: Spec, present: Mapping[str, set[int]]) -> None:
-        self._left: list[tuple[Cell, list[int]]] = []
-        self.total = self.missing = 0  # steps
-        for cell in spec.cells:
-            seeds = [s for s in range(spec.seeds) if s not in present.get(spec.key(cell), ())]
-            self.total += spec.seeds * cell.T
-            self.missing += len(seeds) * cell.T
-            if seeds:
-                self._left.append((cell, seeds))
-        self._seconds: dict[Cell, float] = {}
+    def __init__(self, cells: Mapping[str, Cell], seeds: int, contents: Contents) -> None:
+        self.cells, self._left = cells, _gaps(cells, seeds, contents)
+        self._seconds: dict[str, float] = {}  # of a seed
+        self.total = sum(seeds * cell.T for cell in cells.values())  # steps
+        self.missing = sum(sum(map(len, ranges)) * cells[key].T for key, ranges in self._left.items())
+        self.done = self.total - self.missing
 
-    def pieces(self) -> Iterator[tuple[Cell, range]]:
-        """Consecutive seeds of one cell, about PIECE_SECONDS of them as far as is known by then."""
-        for cell, seeds in self._left:
-            while seeds:
-                expected = self._seconds.get(cell, STEP_SECONDS * cell.T)
-                count = min(max(1, math.ceil(PIECE_SECONDS / max(expected, 1e-9))), MOST_SEEDS, len(seeds))
-                while count > 1 and seeds[count - 1] != seeds[0] + count - 1:
-                    count -= 1
-                yield cell, range(seeds[0], seeds[0] + count)
-                del seeds[:count]
+    def pieces(self) -> Iterator[tuple[str, range]]:
+        """A key and consecutive seeds of it, about PIECE_SECONDS of them as far as is known by then."""
+        for key, ranges in self._left.items():
+            while ranges:
+                seeds = ranges.pop(0)
+                expected = self._seconds.get(key, STEP_SECONDS * self.cells[key].T)
+                count = min(max(1, math.ceil(PIECE_SECONDS / max(expected, 1e-9))), MOST_SEEDS)
+                self.give_back(key, seeds[count:])
+                yield key, seeds[:count]
 
-    def set_seconds(self, cell: Cell, seconds: float) -> None:
-        """A seed of the cell took so long."""
-        self._seconds[cell] = seconds
+    def give_back(self, key: str, seeds: range) -> None:
+        """These seeds are still missing."""
+        if seeds:
+            self._left[key].insert(0, seeds)
+
+    def finish(self, key: str, seeds: range, seconds: float) -> int:
+        """These seeds are there, and took so long; the number of their steps."""
+        self._seconds[key] = seconds / len(seeds)
+        steps = len(seeds) * self.cells[key].T
+        self.missing -= steps
+        return steps
 
 
 def _compute(spec: Spec, store: Store, backlog: _Backlog, *, pool: Pool, bar: Progress) -> None:
@@ -141,28 +280,34 @@ def _compute(spec: Spec, store: Store, backlog: _Backlog, *, pool: Pool, bar: Pr
     import pandas as pd
 
     common = {"root": spec.seed, "record": spec.record, "spacing": spec.spacing, "stop": pool.stop}
-    tasks = (((cell, seeds), {"cell": cell, "seeds": seeds, **common}) for cell, seeds in backlog.pieces())
-    for (cell, seeds), (rows, seconds) in pool.completed(_play_seeds, tasks):
-        if rows is not None:
-            store.write(spec.key(cell), seeds, pd.DataFrame(rows))
-            backlog.set_seconds(cell, seconds / len(seeds))
-            bar.add(cell.T * len(seeds))
+    while backlog.missing:  # what is given back when all is handed out is for the next round
+        pieces = backlog.pieces()
+        tasks = ((piece, {"cell": backlog.cells[piece[0]], "seeds": piece[1], **common}) for piece in pieces)
+        for (key, seeds), (rows, count, seconds) in pool.completed(_play_seeds, tasks):
+            backlog.give_back(key, seeds[count:])
+            if count:
+                store.write(key, seeds[:count], pd.DataFrame(rows))
+                bar.add(backlog.finish(key, seeds[:count], seconds))
 
 
 def _play_seeds(
     cell: Cell, seeds: range, *, root: int, record: int, spacing: str, stop: threading.Event | None
-) -> tuple[dict[str, Any] | None, float]:
-    """The rows of some seeds, and the seconds they took; None if it was stopped."""
+) -> tuple[dict[str, Any], int, float]:
+    """The rows of the first seeds, of as many as LONGEST_PIECE allows; how many they are, and the seconds."""
     begin = time.perf_counter()
     points = recorded_steps(cell.T, record, spacing)
     rows: dict[str, list[Any]] = {"seed": [], "t": [], "reward": [], "observed": []}
     for number in seeds:
+        if rows["seed"] and time.perf_counter() - begin > LONGEST_PIECE:
+            break
         seed = np.random.SeedSequence(root, spawn_key=(number,))
         run = play_episode(cell.env, cell.agent, cell.T, seed, points=points, stop=stop)
         if not run.complete:
-            return None, 0.0
+            break
         rows["seed"].append(np.full(len(points), number, dtype=np.int64))
         rows["t"].append(run.t)
         rows["reward"].append(run.reward)
         rows["observed"].append(run.observed)
-    return {name: np.concatenate(parts) for name, parts in rows.items()}, time.perf_counter() - begin
+    count = len(rows["seed"])
+    joined = {name: np.concatenate(parts) for name, parts in rows.items()} if count else {}
+    return joined, count, time.perf_counter() - begin

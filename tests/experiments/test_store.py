@@ -5,15 +5,19 @@ from __future__ import annotations
 import errno
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 import fastlbm as lbm
+from fastlbm import cli
 from fastlbm.experiments.store import Store, StoreError
 from tests.experiments.conftest import TEXT
 
@@ -116,6 +120,115 @@ def test_damaged_files_are_set_aside_and_computed_again(file: Path, tmp_path: Pa
     pd.testing.assert_frame_equal(frame, whole, check_exact=True)
     assert len(list((out / "damaged").iterdir())) >= 2
     assert not (out / "pieces" / "left.part").exists()
+
+
+def test_pieces_that_changed_places_are_damaged(file: Path, tmp_path: Path) -> None:
+    """Their rows are sound, and of other settings: the digest holds the key."""
+    study, out = lbm.Study.from_toml(file), tmp_path / "out"
+    whole = study.run(out, progress=False).frame
+    one, two = sorted((out / "pieces").iterdir())[:2]
+    one_bytes, two_bytes = one.read_bytes(), two.read_bytes()
+    one.write_bytes(two_bytes)
+    two.write_bytes(one_bytes)
+    with pytest.warns(UserWarning, match="is damaged and left out"):
+        results = study.results(out)
+    assert len(results.missing) == 2
+    with pytest.warns(UserWarning, match="was damaged: set aside"):
+        frame = study.run(out, progress=False).frame
+    pd.testing.assert_frame_equal(frame, whole, check_exact=True)
+
+
+def test_no_flipped_bit_changes_what_is_read(file: Path, tmp_path: Path) -> None:
+    study, out = lbm.Study.from_toml(file), tmp_path / "out"
+    whole = study.run(out, progress=False).frame
+    piece = sorted((out / "pieces").iterdir())[0]
+    sound, rng, noticed = piece.read_bytes(), random.Random(0), 0
+    for _ in range(150):
+        flipped = bytearray(sound)
+        flipped[rng.randrange(len(sound))] ^= 1 << rng.randrange(8)
+        piece.write_bytes(bytes(flipped))
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            results = study.results(out)
+        noticed += len(results.missing)
+        assert len(results.missing) == len(told)
+        if not results.missing:  # a bit that no row depends on
+            pd.testing.assert_frame_equal(results.frame, whole, check_exact=True)
+    assert noticed > 50
+
+
+@pytest.mark.parametrize(
+    "name", ["KEY-\u00b2-\u00b3.parquet", "KEY-00-1.parquet", "KEY-0.parquet", "-.parquet"]
+)
+def test_names_of_no_piece_are_set_aside(file: Path, tmp_path: Path, name: str) -> None:
+    study, out = lbm.Study.from_toml(file), tmp_path / "out"
+    study.run(out, progress=False)
+    (out / "pieces" / name).write_bytes(b"?")
+    with pytest.warns(UserWarning, match="is damaged and left out"):
+        study.results(out)
+    with pytest.warns(UserWarning, match="was damaged: set aside"):
+        assert not study.run(out, progress=False).missing
+    assert (out / "damaged" / name).exists()
+
+
+def test_two_studies_without_names_do_not_share_a_folder(tmp_path: Path) -> None:
+    def study(gamma: float, seeds: int, kind: str = "OracleGreedy") -> lbm.Study:
+        env = {"theta": [0.6, 0.8], "m": 1, "gamma": gamma}
+        agents = {"a": {"type": kind}}
+        return lbm.Study.from_dict({"T": 5, "seeds": seeds, "env": {"e": env}, "agent": agents})
+
+    study(-2.0, 2).run(tmp_path, progress=False)
+    study(-2.0, 3).run(tmp_path, progress=False)  # more of the same
+    manifest = (tmp_path / "manifest.json").read_bytes()
+    for other, kind in ((study(-1.0, 2), "env"), (study(-2.0, 2, "OFUL"), "agent")):
+        with pytest.raises(StoreError, match=f"another study without a name .no {kind} of it is in this one"):
+            other.run(tmp_path, progress=False)
+    assert (tmp_path / "manifest.json").read_bytes() == manifest
+
+
+START = """
+import sys
+import fastlbm as lbm
+study = lbm.Study.from_toml(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    study.run(sys.argv[2], 1, progress=False)
+except OSError as error:
+    assert "works on" in str(error), error
+"""
+
+
+def test_processes_that_start_at_once_do_not_disturb_each_other(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    started = [
+        subprocess.Popen([sys.executable, "-c", START, str(file), str(out)], **pipes) for _ in range(3)
+    ]
+    for process in started:
+        assert process.stdout.readline() == "ready\n"
+    for process in started:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in started:
+        process.communicate(timeout=120)
+    assert [process.returncode for process in started] == [0, 0, 0]
+    assert not lbm.Study.from_toml(file).results(out).missing
+
+
+@pytest.mark.parametrize("key", ["name", "fingerprint", "study"])
+def test_a_manifest_without_its_keys_is_damaged(
+    file: Path, tmp_path: Path, key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, out = lbm.Study.from_toml(file), tmp_path / "out"
+    study.run(out, progress=False)
+    content = json.loads((out / "manifest.json").read_text())
+    for broken in ({k: v for k, v in content.items() if k != key}, {**content, key: 3}):
+        (out / "manifest.json").write_text(json.dumps(broken))
+        with pytest.raises(StoreError, match=r"manifest\.json is damaged: delete it"):
+            study.run(out, progress=False)
+        assert cli.main(["plot", str(out)]) == 2
+        assert "manifest.json is damaged" in capsys.readouterr().err
 
 
 def test_a_folder_of_something_else_is_refused(file: Path, tmp_path: Path) -> None:

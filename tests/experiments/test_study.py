@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,9 @@ import pytest
 
 import fastlbm as lbm
 from fastlbm import cli
+from fastlbm.experiments import grammar, store
 from fastlbm.experiments import study as studies
+from fastlbm.experiments.store import Store
 from tests.experiments.conftest import TEXT
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -128,50 +130,91 @@ def test_a_dask_cluster_that_loses_a_worker_gives_the_same(file: Path, tmp_path:
     pd.testing.assert_frame_equal(study.results(tmp_path / "dask").frame, here, check_exact=True)
 
 
-# --- what an earlier version stored -----------------------------------------------------------------------
+# --- work that is lost, work that is much ------------------------------------------------------------------
 
 
-@pytest.fixture
-def stored(tmp_path: Path) -> Path:
-    """The folder of a study as the first version left it: two agents, two seeds, T=20."""
-    return Path(shutil.copytree(ROOT / "tests" / "data" / "stored_study", tmp_path / "stored"))
+def slow_seeds(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Every seed takes so long by the study's clock."""
+    now, real = [0.0], studies.play_episode
+
+    def play(*arguments: Any, **keywords: Any) -> Any:
+        now[0] += seconds
+        return real(*arguments, **keywords)
+
+    monkeypatch.setattr(studies, "play_episode", play)
+    monkeypatch.setattr(studies.time, "perf_counter", lambda: now[0])
 
 
-def times(folder: Path) -> dict[str, int]:
-    return {path.name: path.stat().st_mtime_ns for path in (folder / "pieces").iterdir()}
-
-
-def test_a_stored_study_is_read_and_resumed_without_computing(
-    stored: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_piece_ends_when_its_time_is_used_up(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    study = lbm.Study.from_dict(json.loads((stored / "manifest.json").read_text())["study"])
-    read = study.results(stored).frame
-    assert list(read.columns) == ["env", "agent", "T", "seed", "t", "reward", "observed"]
-    assert len(read) == 2 * 2 * 2
-    manifest, before = (stored / "manifest.json").read_bytes(), times(stored)
-
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("a finished study computed something")
-
-    monkeypatch.setattr(studies, "play_episode", refuse)
-    resumed = study.run(stored, executor=1, progress=False).frame
-    pd.testing.assert_frame_equal(resumed, read, check_exact=True)
-    assert times(stored) == before
-    assert (stored / "manifest.json").read_bytes() == manifest
+    """The guess before anything is timed would be all 40 seeds of a cell in one piece."""
+    file.write_text(TEXT.replace("seeds = 6", "seeds = 40"))
+    study = lbm.Study.from_toml(file)
+    whole = study.run(tmp_path / "whole", progress=False).frame
+    slow_seeds(monkeypatch, studies.LONGEST_PIECE / 3.5)
+    frame = study.run(tmp_path / "slow", executor=1, progress=False).frame
+    pd.testing.assert_frame_equal(frame, whole, check_exact=True)
+    sizes = [piece.last - piece.first + 1 for piece in Store(tmp_path / "slow").scan()[0].pieces]
+    assert max(sizes) == 4
+    assert sum(sizes) == 40 * len(study.spec.cells)
 
 
-def test_a_stored_study_is_extended(stored: Path, tmp_path: Path) -> None:
-    document = json.loads((stored / "manifest.json").read_text())["study"]
-    old = lbm.Study.from_dict(document).results(stored).frame
-    before = times(stored)
-    study = lbm.Study.from_dict({**document, "seeds": 3, "T": [20, 30]})
-    extended = study.run(stored, executor=1, progress=False).frame
-    assert before.items() <= times(stored).items()
-    kept = extended.query("seed < 2 and T == 20").reset_index(drop=True)
-    pd.testing.assert_frame_equal(kept, old, check_exact=True)
-    # Another machine may round differently: the stored rows come from one, the fresh ones from this.
-    fresh = study.run(tmp_path / "fresh", executor=1, progress=False).frame
-    pd.testing.assert_frame_equal(extended, fresh, rtol=1e-6)
+def test_a_thousand_million_seeds_begin_at_once(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text(TEXT.replace("seeds = 6", "seeds = 1_000_000_000"))
+    study, out, written = lbm.Study.from_toml(file), tmp_path / "out", []
+    real = Store.write
+
+    def write(self: Store, key: str, seeds: range, frame: pd.DataFrame) -> None:
+        real(self, key, seeds, frame)
+        written.append(len(seeds))
+        if len(written) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "write", write)
+    with pytest.raises(KeyboardInterrupt):
+        study.run(out, executor=1, progress=False)
+    results = study.results(out)
+    assert results.frame["seed"].nunique() == sum(written)
+    assert sum(results.missing.values()) == 10**9 * len(study.spec.cells) - sum(written)
+
+
+def test_the_folder_is_listed_once_and_every_piece_read_once(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, out = lbm.Study.from_toml(file), tmp_path / "out"
+    study.run(out, progress=False)
+    calls: Counter[str] = Counter()
+
+    def counted(owner: Any, name: str) -> None:
+        real = getattr(owner, name)
+
+        def call(*arguments: Any) -> Any:
+            calls[name] += 1
+            return real(*arguments)
+
+        monkeypatch.setattr(owner, name, call)
+
+    counted(store.os, "listdir")
+    counted(store, "_read_piece")
+    counted(grammar.Spec, "key")
+    again = lbm.Study.from_toml(file)
+    again.run(out, progress=False)
+    cells = len(again.spec.cells)
+    assert calls == {"listdir": 1, "_read_piece": cells, "key": cells}
+
+
+def test_cells_that_differ_by_name_share_their_rows(tmp_path: Path) -> None:
+    env = {"theta": [0.6, 0.8], "m": 1, "gamma": -2.0}
+    agents = {"b": {"type": "OracleGreedy"}, "a": {"type": "OracleGreedy"}}
+    study = lbm.Study.from_dict({"T": 5, "seeds": 2, "record": 1, "env": {"e": env}, "agent": agents})
+    results = study.run(tmp_path / "out", progress=False)
+    rows = results.frame[["agent", "seed", "t"]].values.tolist()
+    assert rows == [["b", 0, 5], ["b", 1, 5], ["a", 0, 5], ["a", 1, 5]]
+    assert len(list((tmp_path / "out" / "pieces").iterdir())) == 1
+    assert not results.missing
 
 
 # --- the command line -----------------------------------------------------------------------------------
@@ -194,3 +237,18 @@ def test_the_command_line_runs_continues_and_draws(
     assert cli.main(["study", str(file)]) == 2
     assert "small.toml" in capsys.readouterr().err
     assert cli.main(["study", str(tmp_path / "nowhere.toml")]) == 2
+
+
+def test_ctrl_c_of_the_command_line_keeps_what_is_finished(file: Path, tmp_path: Path) -> None:
+    file.write_text(TEXT.replace("seeds = 6", "seeds = 100_000"))
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "fastlbm", "study", str(file), "--out", str(out), "--quiet"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not list(out.glob("pieces/*.parquet")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err == "fastlbm: stopped; what is finished is kept, and the same command goes on from there\n"
+    assert len(lbm.Study.from_toml(file).results(out).frame)
