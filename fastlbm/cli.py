@@ -6,9 +6,11 @@ Everything heavy is imported by the command that needs it, so that `fastlbm --he
 from __future__ import annotations
 
 import argparse
+import math
 import sys
+import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
 
@@ -18,21 +20,59 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
+#: The largest numbers that commands take: beyond them a plan does not fit into memory, or never ends.
+LARGEST = {"m": 10_000, "L": 100_000, "cycle": 100_000, "cycle_up_to": 10_000, "T": 2**53}
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command (`argv` defaults to the arguments of the process); the exit code, 2 for bad input.
+    """Run a command (`argv` defaults to the arguments of the process).
+
+    The exit code is 2 for bad input and 130 after Ctrl-C, each with a sentence.
 
     >>> main(["doctor"])  # doctest: +ELLIPSIS
     fastlbm ...
     self-test    OK
     0
     """
-    options = _parser().parse_args(argv)
+    parser = _parser()
     try:
-        code: int = options.run(options)
-    except (ValueError, OSError) as error:  # the library's words about an argument, a file or a folder
-        print(f"fastlbm: {error}", file=sys.stderr)
+        options = parser.parse_args(argv)
+    except ValueError:  # of argparse itself, for the value "--"; or the value becomes an empty list
+        options = argparse.Namespace(value=[])
+    if [] in vars(options).values():
+        parser.error("every option must have a value, got -- for one of them")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = _print_warning
+            _refuse_huge(options)
+            code: int = options.run(options)
+    except KeyboardInterrupt:
+        kept = "; what is finished is kept, and the same command goes on from there"
+        _complain("stopped" + (kept if options.run is _study else ""))
+        return 130
+    except MemoryError as error:
+        _complain(f"this needs more memory than there is: choose smaller numbers. {error}".strip())
+        return 2
+    except (ValueError, OSError, OverflowError) as error:  # about an argument, a file or a folder
+        _complain(str(error) or type(error).__name__)
         return 2
     return code
+
+
+def _refuse_huge(options: argparse.Namespace) -> None:
+    for name, most in LARGEST.items():
+        value = getattr(options, name, None)
+        if value is not None and most < value < math.inf:
+            raise ValueError(f"{name} must be at most {most}, got {value}")
+
+
+def _complain(words: str) -> None:
+    print(f"fastlbm: {words}", file=sys.stderr)
+
+
+def _print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    _complain(str(message))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -175,6 +175,58 @@ def test_bad_input(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--L=1000000000", "L must be at most 100000, got 1000000000"),
+        ("--m=1e300", "m must be at most 10000, got 1e+300"),
+        ("--cycle=1000000000", "cycle must be at most 100000, got 1000000000"),
+        ("--cycle-up-to=1000000000", "cycle_up_to must be at most 10000, got 1000000000"),
+    ],
+)
+def test_numbers_that_would_never_end_are_refused(
+    option: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["plan", *MODEL, option, "--out", "-"]) == 2
+    assert capsys.readouterr().err == f"fastlbm: {message}\n"
+    assert cli.main(["bounds", *MODEL, "--T", str(2**63)]) == 2
+    assert f"T must be at most {2**53}, got {2**63}" in capsys.readouterr().err
+
+
+def test_bounds_of_a_long_horizon_take_no_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bounds", "--theta=0.6,0.8", "--m=1", "--gamma=2", f"--T={10**15}"]) == 0
+    assert f"{1.0 + 4.0 * (10**15 - 1):.6f}" in capsys.readouterr().out
+    assert cli.main(["bounds", "--theta=0.6,0.8", "--m=inf", "--gamma=2", f"--T={10**15}"]) == 2
+    assert "T must be at most 100000000 with a memory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--m=--", "--theta=--", "--L=--"])
+def test_a_value_of_two_dashes_is_none(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["plan", *MODEL, option])
+    assert stop.value.code == 2
+    assert "error: every option must have a value, got -- for one of them" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["bounds", *MODEL, "--T", "9"], "fastlbm: stopped\n"),
+        (["study", "a.toml"], "fastlbm: stopped; what is finished is kept, and the same command goes on"),
+    ],
+)
+def test_ctrl_c_is_a_sentence(
+    command: list[str], words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fastlbm.planning.bounds.opt_bounds", interrupted)
+    monkeypatch.setattr("fastlbm.experiments.study.Study.from_toml", interrupted)
+    assert cli.main(command) == 130
+    assert words in capsys.readouterr().err
+
+
 def test_theta_must_be_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         cli.main(["plan", "--theta", "0.5,x"])

@@ -19,6 +19,8 @@ Result = TypeVar("Result")
 
 #: Tasks that an executor is given at once if it is not known how many workers it has.
 UNKNOWN_WORKERS = 64
+#: Threads of a pool at most; systems refuse more of them somewhere beyond.
+MOST_THREADS = 1024
 #: How often an executor is handed a task that it loses.
 TRIES = 3
 
@@ -46,6 +48,8 @@ class Pool:
         if executor is None or isinstance(executor, (int, np.integer)):
             cores = os.cpu_count() or 1
             workers = cores if executor is None else validation.integer("executor", executor, low=1)
+            if workers > MOST_THREADS:
+                raise ValueError(f"executor must be at most {MOST_THREADS} threads, got {workers}")
             self._executor: Executor = ThreadPoolExecutor(workers)
             self.stop = threading.Event()
             self._at_once = workers + 1  # one is waiting when a worker becomes free

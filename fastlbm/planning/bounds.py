@@ -23,6 +23,9 @@ from .effort import cold_block
 from .finite import FinitePlanner
 from .plans import Cycle, OptBounds
 
+#: Steps that are added up one by one where the memory does not end: 10^8 numbers take 800 MB.
+MOST_GROWING = 10**8
+
 
 def opt_bounds(
     env: LBM, T: int, L: int | None = None, max_period: int | None = None, seed: Seed = 0
@@ -73,8 +76,11 @@ def _rising(env: LBM, T: int, c: float) -> float:
     the first reward is 0 whatever is played, so that every first action is greedy: after one without a share
     of theta's direction, such as the zero action, greedy earns nothing for ever.
     """
-    steps = np.minimum(np.arange(T), env.m)
-    return float(np.linalg.norm(env.theta)) * float(np.sum((c + steps) ** env.gamma))
+    growing = int(min(T, env.m))  # steps whose windows are not full
+    if growing > MOST_GROWING:
+        raise ValueError(f"T must be at most {MOST_GROWING} with a memory as long as that, got {T}")
+    steady = (T - growing) * (c + env.m) ** env.gamma if growing < T else 0.0
+    return float(np.linalg.norm(env.theta)) * float(np.sum((c + np.arange(growing)) ** env.gamma) + steady)
 
 
 def _finite_bounds(env: LBM, T: int, L: int | None, max_period: int | None, seed: Seed) -> OptBounds:

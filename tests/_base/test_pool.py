@@ -183,6 +183,7 @@ def test_warming_up_is_for_own_threads() -> None:
         ),
         (0, ValueError, "executor must be an integer >= 1, got 0"),
         (True, TypeError, "executor must be an integer, got True"),
+        (10**9, ValueError, "executor must be at most 1024 threads, got 1000000000"),
     ],
 )
 def test_other_executors_are_refused(executor: Any, error: type[Exception], words: str) -> None:
