@@ -1,12 +1,25 @@
-"""`python -m bench studies`: how much of a study is spent in kernels, and what a second thread gives."""
+"""`python -m bench studies`: how much of a study is spent in kernels, what a second thread gives, and what a
+finished study of 10^4 settings x 10 seeds takes to be resumed, in 10^4 pieces and in 10^5.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import tempfile
 import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
 
 import fastlbm as lbm
+from fastlbm._version import NUMBERS
 from fastlbm.agents.learners import BallLearner
+from fastlbm.experiments.store import Store
 
 EPISODES = 1000
 STUDY = {
@@ -16,6 +29,78 @@ STUDY = {
     "env": {"rotting": {"theta": [0.54, 0.83, 0.1], "m": 2, "gamma": -3.0, "sigma": 0.1}},
     "agent": {"O3M": {"type": "O3M", "m": 2, "gamma": -3.0, "L": 20}},
 }
+SETTINGS, SEEDS = 10_000, 10
+#: A fresh process that resumes the study: seconds to parse it, to resume it, of a summary; peak memory.
+RESUME = """
+import json, resource, sys, time
+import fastlbm as lbm
+from fastlbm.experiments import study as _
+begin = time.perf_counter()
+study = lbm.Study.from_dict(json.load(open(sys.argv[1])))
+parsed = time.perf_counter()
+results = study.run(sys.argv[2], progress=False)
+resumed = time.perf_counter()
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+rows = len(results.frame)
+results.summary()
+print(json.dumps([parsed - begin, resumed - parsed, time.perf_counter() - resumed, peak, rows]))
+"""
+
+
+def many_settings(settings: int) -> dict[str, Any]:
+    """A study of this many settings, ten agents in each environment."""
+    gammas = np.linspace(-3.0, -1.0, settings // 10).tolist()
+    return {
+        "name": "many settings",
+        "T": 20,
+        "seeds": SEEDS,
+        "record": 2,
+        "env": {"rotting": {"theta": [0.6, 0.8], "m": 1, "grid": {"gamma": gammas}}},
+        "agent": {"OFUL": {"type": "OFUL", "grid": {"lam": list(range(1, 11))}}},
+    }
+
+
+def write_pieces(document: dict[str, Any], out: Path, seeds_in_piece: int) -> None:
+    """The folder of the study when it is finished, with rows that nobody computed; not synced."""
+    study, store, rng = lbm.Study.from_dict(document), Store(out), np.random.default_rng(0)
+    sync, os.fsync = os.fsync, lambda _: None
+    try:
+        with store.open(study.spec.name):
+            store.describe(study.spec.document, study.fingerprint, numbers=NUMBERS)
+            for cell in study.spec.cells:
+                key = study.spec.key(cell)
+                for first in range(0, SEEDS, seeds_in_piece):
+                    seeds = range(first, first + seeds_in_piece)
+                    rows = {"seed": np.repeat(seeds, 2), "t": np.tile([10, 20], len(seeds))}
+                    rewards = rng.random((2, 2 * len(seeds)))
+                    store.write(
+                        key, seeds, pd.DataFrame({**rows, "reward": rewards[0], "observed": rewards[1]})
+                    )
+    finally:
+        os.fsync = sync
+
+
+def resume(settings: int, seeds_in_piece: int) -> tuple[float, float, float, float, int]:
+    """What RESUME prints for a study of so many settings, all of it there."""
+    document = many_settings(settings)
+    with tempfile.TemporaryDirectory() as folder:
+        file, out = Path(folder, "study.json"), Path(folder, "out")
+        file.write_text(json.dumps(document))
+        write_pieces(document, out, seeds_in_piece)
+        command = [sys.executable, "-c", RESUME, str(file), str(out)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+    parsed, resumed, summed, peak, rows = json.loads(done.stdout)
+    return parsed, resumed, summed, peak, rows
+
+
+def print_resuming() -> None:
+    for seeds_in_piece in (SEEDS, 1):
+        parsed, resumed, summed, peak, rows = resume(SETTINGS, seeds_in_piece)
+        pieces = SETTINGS * SEEDS // seeds_in_piece
+        print(
+            f"{SETTINGS} settings x {SEEDS} seeds in {pieces} pieces, {rows} rows: parsed in {parsed:.1f} s, "
+            f"resumed in {resumed:.1f} s, at most {peak:.0f} MB, summary in {summed:.1f} s"
+        )
 
 
 def seconds(threads: int) -> float:
@@ -28,6 +113,7 @@ def seconds(threads: int) -> float:
 
 
 def main() -> None:
+    print_resuming()
     lbm.Study.from_dict({**STUDY, "seeds": 2}).run(tempfile.mkdtemp(), progress=False)  # compiles
     inside = 0.0
     real = BallLearner.advance

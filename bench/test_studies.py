@@ -12,7 +12,7 @@ import pytest
 import fastlbm as lbm
 
 from . import growth
-from .studies import STUDY
+from .studies import STUDY, resume
 
 RUN = "lbm.run(lbm.LBM([0.6, 0.8], m=2, gamma=-3.0), lbm.O3M(2, -3.0, 100), T=100)"
 #: What a user's first lines do.
@@ -25,6 +25,13 @@ def test_study(timed: Any, tmp_path: Path, threads: int) -> None:
     folders = (tmp_path / str(k) for k in range(10**6))
     results = timed(lambda: study.run(next(folders), executor=threads, progress=False), step=10 * 500)
     assert set(results.frame["seed"]) == set(range(10))
+
+
+@pytest.mark.parametrize("seeds_in_piece", [10, 1])
+def test_resuming(benchmark: Any, seeds_in_piece: int) -> None:
+    *_, peak, rows = benchmark.pedantic(resume, args=(100, seeds_in_piece), rounds=1)
+    benchmark.extra_info["MB"] = peak
+    assert rows == 100 * 10 * 2
 
 
 @pytest.mark.parametrize("name", FIRST)
