@@ -19,6 +19,7 @@ import json
 import os
 import platform
 import re
+import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -194,7 +195,8 @@ class Store:
                 try:
                     if not named:
                         raise ValueError(f"{name} is not the name of a piece")
-                    found.add(*_read_piece(content, named[1], int(named[2]), int(named[3])))
+                    key = sys.intern(named[1])  # one string for all pieces of a key
+                    found.add(*_read_piece(content, key, int(named[2]), int(named[3])))
                 except Exception:  # a damaged file may raise anything
                     damaged.append(name)
         return found, damaged
