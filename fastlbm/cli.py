@@ -300,8 +300,10 @@ def _study(options: argparse.Namespace) -> int:
     if options.dask is None:
         results = study.run(out, options.jobs, progress=not options.quiet)
     else:
-        from distributed import Client
-
+        try:
+            from distributed import Client
+        except ImportError as error:
+            raise ValueError(f"--dask needs the package distributed, got {error}") from None
         with Client(options.dask) as client:  # type: ignore[no-untyped-call, unused-ignore]
             executor = client.get_executor(pure=False, retries=2)
             results = study.run(out, executor, progress=not options.quiet)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -52,9 +53,10 @@ class Results:
         frame = self.frame.copy()
         frame.insert(0, "T", int(frame["t"].max()))
         frame.insert(0, "env", "environment")
-        every = {seed for _, seed in self.runs}
-        lacking = {name: len(every - {s for n, s in self.runs if n == name}) for name, _ in self.runs}
-        missing = {("environment", name, int(frame["T"].iloc[0])): n for name, n in lacking.items() if n}
+        every = len({seed for _, seed in self.runs})
+        there = Counter(name for name, _ in self.runs)
+        T = int(frame["T"].iloc[0])
+        missing = {("environment", name, T): every - count for name, count in there.items() if count < every}
         return StudyResults(frame, {"environment": self.env}, missing=missing)
 
     def summary(self, confidence: float = 0.95) -> pd.DataFrame:

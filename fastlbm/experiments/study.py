@@ -99,8 +99,9 @@ class Study:
         spec, store, pool = self.spec, Store(Path(out)), Pool(executor)
         cells = dict(zip(self._keys, spec.cells, strict=True))
         with store.open(spec.name) as manifest:
-            _require_related(spec, manifest, store.out)
             contents, damaged = store.scan(cells)
+            if not contents:
+                _require_related(spec, manifest, store.out)
             if damaged:
                 aside = store.set_aside(damaged, "damaged")
                 for name in damaged:
@@ -162,7 +163,7 @@ class Study:
 
 
 def _require_related(spec: Spec, manifest: Mapping[str, Any] | None, out: Path) -> None:
-    """Refuse another study without a name: it has no environment or no agent of the one that is there."""
+    """Refuse another study without a name, of which nothing is there: no row, no environment or no agent."""
     if manifest is None or spec.name != UNNAMED:
         return
     for kind in ("env", "agent"):

@@ -172,15 +172,18 @@ def test_names_of_no_piece_are_set_aside(file: Path, tmp_path: Path, name: str) 
 
 
 def test_two_studies_without_names_do_not_share_a_folder(tmp_path: Path) -> None:
-    def study(gamma: float, seeds: int, kind: str = "OracleGreedy") -> lbm.Study:
-        env = {"theta": [0.6, 0.8], "m": 1, "gamma": gamma}
+    def study(
+        gamma: float, seeds: int, kind: str = "OracleGreedy", more: tuple[float, ...] = ()
+    ) -> lbm.Study:
+        env = {"theta": [0.6, 0.8], "m": 1, "grid": {"gamma": [gamma, *more]}}
         agents = {"a": {"type": kind}}
         return lbm.Study.from_dict({"T": 5, "seeds": seeds, "env": {"e": env}, "agent": agents})
 
     study(-2.0, 2).run(tmp_path, progress=False)
     study(-2.0, 3).run(tmp_path, progress=False)  # more of the same
+    study(-2.0, 3, more=(-3.0,)).run(tmp_path, progress=False)  # its rows are there
     manifest = (tmp_path / "manifest.json").read_bytes()
-    for other, kind in ((study(-1.0, 2), "env"), (study(-2.0, 2, "OFUL"), "agent")):
+    for other, kind in ((study(-1.0, 2), "env"), (study(-2.0, 2, "OFUL", (-3.0,)), "agent")):
         with pytest.raises(StoreError, match=f"another study without a name .no {kind} of it is in this one"):
             other.run(tmp_path, progress=False)
     assert (tmp_path / "manifest.json").read_bytes() == manifest
