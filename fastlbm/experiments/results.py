@@ -75,7 +75,8 @@ class StudyResults:
         rows = []
         for (env, T), group in last.groupby(["env", "T"], sort=False):
             table = group.pivot(index="seed", columns="agent", values="reward")[group["agent"].unique()]
-            table = table.dropna()  # a mean over other seeds would be no comparison
+            if len(group) < table.size:  # a mean over other seeds would be no comparison
+                table = table[table.index.isin(_paired_rows(group)["seed"])]
             if table.empty:
                 continue
             values = table.to_numpy()
@@ -193,8 +194,9 @@ def _confidence(value: float) -> float:
 
 def _paired_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows, of one environment, of the seeds that are there for all of its agents and horizons."""
-    there = rows.groupby("seed")[["agent", "T"]].apply(lambda mine: len(mine.drop_duplicates()))
-    return rows[rows["seed"].isin(there.index[there == len(rows[["agent", "T"]].drop_duplicates())])]
+    there = rows[["agent", "T", "seed"]].drop_duplicates()
+    counts, most = there["seed"].value_counts(), len(there[["agent", "T"]].drop_duplicates())
+    return rows if (counts == most).all() else rows[rows["seed"].isin(counts.index[counts == most])]
 
 
 def _paired_tests(differences: Array) -> Array:

@@ -83,6 +83,14 @@ def test_a_summary_of_a_part_is_over_the_seeds_that_all_agents_have() -> None:
         assert StudyResults(frame, partial().envs, missing={("e", "b", 10): 4}).summary().empty
 
 
+def test_a_reward_that_is_no_number_is_not_a_missing_one() -> None:
+    frame = synthetic((10,)).frame
+    frame.loc[0, "reward"] = np.nan
+    (row,) = StudyResults(frame, {}).summary().itertuples()
+    assert row.seeds == 3
+    assert np.isnan(row.mean)
+
+
 @pytest.mark.parametrize("kind", ["reward", "loglog"])
 def test_a_figure_of_a_part_says_so_and_takes_the_same_seeds(kind: str) -> None:
     with pytest.warns(UserWarning, match=TOLD):
