@@ -16,8 +16,8 @@ from .types import Array, Seed
 
 #: The largest number that squares and sums leave finite: rewards, noise, what regularises.
 LARGEST = 1e100
-#: The largest integer: half of what a counter holds.
-LARGEST_INTEGER = 2**62
+#: The largest integer, which is a float as well.
+LARGEST_INTEGER = 10**100
 
 #: How far outside the unit ball a vector may lie, to forgive the rounding of a normalisation.
 BALL_TOLERANCE = 1e-9

@@ -85,6 +85,9 @@ def read_state(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
 def _read_arrays(path: Path) -> dict[str, Array]:
     """The arrays of an .npz file, none of which is larger than what lies on the disk."""
     size = path.stat().st_size
+    with path.open("rb") as begin:
+        if begin.read(4) != b"PK\x03\x04":
+            raise ValueError("it is no .npz file")
     with zipfile.ZipFile(path) as file:
         entries = file.infolist()
         # `write_state` does not compress: a file that becomes larger when it is read is not one of its.
