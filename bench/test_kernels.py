@@ -101,10 +101,10 @@ def test_update_of_the_inverse(benchmark: Any, timed: Any, d: int, library: str)
 @pytest.mark.parametrize("name", ["d3-m2-L20-gamma-3", "d16-m4-L20"])
 def test_ascent(timed: Any, name: str, lanes: int) -> None:
     e = prepare(problem(**CASES[name]), lanes)  # type: ignore[arg-type]
-    start, values = 0.9 * e.a, np.empty(lanes)
+    start, values, never = 0.9 * e.a, np.empty(lanes), np.zeros(1, dtype=np.int64)
 
     def climb() -> int:
-        return ascend(e.memory, e.A0, e.belief, start.copy(), 0, 20, 1e-300, -np.inf, values)
+        return ascend(e.memory, e.A0, e.belief, start.copy(), 0, 20, 1e-300, -np.inf, values, never)
 
     evaluations = climb()
     assert timed(climb, evaluation=evaluations) == evaluations

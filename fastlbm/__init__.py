@@ -16,7 +16,7 @@ pyproject.toml has the contracts.
     theory/        the paper's formulas, its contradictions, and what each label of it is
     model/         LBM, sets of actions, the memory matrix
     kernels/       compiled code only, one file an idea; _jit says how it is compiled
-    _base/         checks of arguments, values, types, files, pools of workers
+    _base/         checks of arguments, values, types, files, interrupts, pools of workers
 
 One `run(env, O3M(...), T)` on the ball, file by file.
 

@@ -6,9 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from numba import config
 
@@ -258,6 +260,36 @@ def test_damaged_files_are_thrown_away(damage: Any, tmp_path: Path) -> None:
     for expected in (0, 1):
         halve, _ = fresh_kernel(tmp_path)
         assert (halve(1.0), hits(halve)) == (0.5, expected)
+
+
+def damages(content: bytes, rng: np.random.Generator) -> Iterator[bytes]:
+    """A file as a full disk, a power cut or a bad sector may leave it."""
+    n = len(content)
+    at = sorted(int(k) for k in rng.integers(0, n, 4))
+    yield content[: at[0]]
+    yield content[: n - 1]
+    yield b""
+    yield bytes(n)
+    yield content[: at[1]] + bytes([content[at[1]] ^ (1 << int(rng.integers(8)))]) + content[at[1] + 1 :]
+    yield content[: at[2]] + rng.bytes(min(64, n - at[2])) + content[at[2] + 64 :]
+    yield content[: at[0]] + bytes(at[3] - at[0]) + content[at[3] :]
+    yield content + rng.bytes(32)
+    yield content[32:]
+    yield rng.bytes(n)
+
+
+@pytest.mark.slow
+def test_a_whole_cache_of_damaged_files_is_compiled_again(tmp_path: Path) -> None:
+    """Every file of a run, damaged in every way, 60 of them or more."""
+    code = "import fastlbm as lbm; print(lbm.run(lbm.LBM([0.6, 0.8]), lbm.OFUL(20), T=20).observed[-1].hex())"
+    rng = np.random.default_rng(0)
+    right, count = answer(code, cache=tmp_path), 0
+    while count < 60:
+        for path in kept(tmp_path):
+            *_, damaged = zip(range(count % 10 + 1), damages(path.read_bytes(), rng), strict=False)
+            path.write_bytes(damaged[1])
+            count += 1
+        assert answer(code, cache=tmp_path) == right
 
 
 def another_kernel(place: Path) -> Any:

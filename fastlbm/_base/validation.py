@@ -14,6 +14,11 @@ import numpy as np
 
 from .types import Array, Seed
 
+#: The largest number that squares and sums leave finite: rewards, noise, what regularises.
+LARGEST = 1e100
+#: The largest integer, which is a float as well.
+LARGEST_INTEGER = 10**100
+
 #: How far outside the unit ball a vector may lie, to forgive the rounding of a normalisation.
 BALL_TOLERANCE = 1e-9
 
@@ -34,7 +39,10 @@ def real(
     """A finite real number in an interval, closed unless said otherwise."""
     if not _is_real(value):
         raise TypeError(f"{name} must be a real number, got {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an integer of more than 308 digits
+        number = math.inf if value > 0 else -math.inf
     below = number <= low if open_low else number < low
     above = number >= high if open_high else number > high
     if not math.isfinite(number) or below or above:
@@ -48,8 +56,9 @@ def integer(name: str, value: Any, *, low: int, high: int | None = None) -> int:
     """An integer of at least `low` (and at most `high`); a float with an integer value passes."""
     if not _is_real(value):
         raise TypeError(f"{name} must be an integer, got {value!r}")
-    if not math.isfinite(value) or value != int(value) or value < low or (high is not None and value > high):
-        allowed = f">= {low}" if high is None else f"from {low} to {high}"
+    most = LARGEST_INTEGER if high is None else high
+    if not low <= value <= most or value != int(value):
+        allowed = f">= {low}" if high is None and not value > most else f"from {low} to {most}"
         raise ValueError(f"{name} must be an integer {allowed}, got {value!r}")
     return int(value)
 
@@ -96,6 +105,14 @@ def array(name: str, value: Any, shape: tuple[int | None, ...]) -> Array:
     if not np.isfinite(result).all():
         raise ValueError(f"{name} must be finite, got NaN or infinity")
     return result
+
+
+def bounded(name: str, numbers: Array) -> Array:
+    """An array of numbers up to LARGEST in size."""
+    largest = float(np.abs(numbers).max(initial=0.0))
+    if largest > LARGEST:
+        raise ValueError(f"{name} must hold numbers of at most {LARGEST:g} in size, got {largest:g}")
+    return numbers
 
 
 def in_ball(name: str, vectors: Array) -> Array:

@@ -67,7 +67,9 @@ class BanditCombiner(CandidateAgent):
         A0: ArrayLike | None = None,
     ) -> None:
         self._set_learning(horizon=horizon, lam=lam, delta=delta, subgaussian=subgaussian, radius=radius)
-        self._set(scale=validation.real("scale", scale, low=0.0, open_low=True))
+        self._set(
+            scale=validation.real("scale", scale, low=1.0 / validation.LARGEST, high=validation.LARGEST)
+        )
         self._set_candidates(candidates, L, A0)
 
     def _policy(self, actions: ActionSet, env: LBM | None, rng: Rng, step: int) -> Policy:

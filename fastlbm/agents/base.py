@@ -62,11 +62,11 @@ class LearningAgent(Agent):
     ) -> None:
         self._set(
             horizon=validation.integer("horizon", horizon, low=1),
-            lam=validation.real("lam", lam, low=0.0, open_low=True),
+            lam=validation.real("lam", lam, low=1.0 / validation.LARGEST, high=validation.LARGEST),
             delta=None
             if delta is None
             else validation.real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True),
-            subgaussian=validation.real("subgaussian", subgaussian, low=0.0),
+            subgaussian=validation.real("subgaussian", subgaussian, low=0.0, high=validation.LARGEST),
             radius=validation.choice("radius", radius, RADII),
         )
 

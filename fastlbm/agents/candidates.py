@@ -78,6 +78,20 @@ class MemberPolicy(WrappingPolicy):
         set_next_step(self.block, step)
         self.inner.plan_next_block()
 
+    def stop(self, on: bool) -> None:
+        for policy in self.members:
+            policy.stop(on)
+
+    @property
+    def width(self) -> int:
+        return len(self.members)
+
+    def check(self) -> None:
+        if not 0 <= self.chosen < len(self.members):
+            raise ValueError(f"one of {len(self.members)} members must be chosen, got {self.chosen}")
+        for policy in self.members:
+            policy.check()
+
     def details(self) -> dict[str, NDArray[Any]]:
         return self.log.columns(self.names)
 

@@ -16,6 +16,9 @@ from ..model.lbm import LBM
 from .base import Agent, LearningAgent
 from .policy import Origin, Policy, Rng, WrappingPolicy
 
+#: More restarts than a state file can be trusted with: 2^40 times the first horizon.
+_LAST_EPOCH = 40
+
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
 class Doubling(Agent):
@@ -101,5 +104,14 @@ class DoublingPolicy(WrappingPolicy):
         return [self._epoch, self._begin, self._plans_before, *self._inner.cursor()]
 
     def set_cursor(self, cursor: list[int]) -> None:
-        self._enter(*map(int, cursor[:3]))
+        epoch, begin, plans = map(int, cursor[:3])
+        # Epochs follow each other without a gap, and each plans at most once a step.
+        if not (0 <= epoch <= _LAST_EPOCH and begin == self._first * (2**epoch - 1) and 0 <= plans <= begin):
+            raise ValueError(f"epoch {epoch} cannot begin at step {begin} after {plans} plans")
+        self._enter(epoch, begin, plans)
         self._inner.set_cursor(cursor[3:])
+
+    def check(self) -> None:
+        super().check()
+        if not self._begin <= next_step(self.block) <= self._end():
+            raise ValueError(f"epoch {self._epoch} cannot be at step {next_step(self.block)}")

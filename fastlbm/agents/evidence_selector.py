@@ -20,6 +20,7 @@ from ..kernels.block_state import next_step, plans_made, played_actions
 from ..kernels.estimator import LOG_DET, SAMPLES, Estimator
 from ..kernels.evidence import CandidateSet, absorb_block, absorb_reward, candidate_features
 from ..kernels.learning import Learner
+from ..kernels.powers import eigenvalue_floor
 from ..kernels.rewards import gram_scale
 from ..model.actions import ActionSet
 from ..model.lbm import LBM
@@ -92,7 +93,7 @@ class EvidenceSelector(CandidateAgent):
     ) -> None:
         self._set_learning(horizon=horizon, lam=lam, delta=delta, subgaussian=subgaussian, radius=radius)
         if sigma is not None:
-            sigma = validation.real("sigma", sigma, low=0.0, open_low=True)
+            sigma = validation.real("sigma", sigma, low=1.0 / validation.LARGEST, high=validation.LARGEST)
         self._set(sigma=sigma, draw=bool(draw))
         self._set_candidates(candidates, L, A0)
 
@@ -120,6 +121,7 @@ class SelectorPolicy(MemberPolicy):
             m=m,
             gamma=np.array([gamma for _, gamma in agent.candidates]),
             c=np.array([gram_scale(A0, k) for k in m]),
+            floor=np.array([eigenvalue_floor(A0, k, gamma) for k, gamma in agent.candidates]),
             A0=A0,
             **stacks,
             residual=np.zeros((2, N)),
@@ -204,10 +206,14 @@ class SelectorPolicy(MemberPolicy):
         return [len(self.features)]
 
     def set_cursor(self, cursor: list[int]) -> None:
-        self.features = np.zeros((int(cursor[0]), self.features.shape[1]))
+        (n,) = cursor
+        if n not in (0, *(len(policy.block.actions) for policy in self.members)):
+            raise ValueError(f"no candidate has blocks of {n} actions")
+        self.features = np.zeros((n, self.features.shape[1]))
 
     def state(self) -> dict[str, Array]:
-        arrays = {f"candidates.{name}": array for name, array in self.candidates._asdict().items()}
+        changing = (*Estimator._fields, "residual")
+        arrays = {f"candidates.{name}": getattr(self.candidates, name) for name in changing}
         arrays |= {"recent": self.recent, "features": self.features}
         # The members' estimators are rows of these, their own features are not used.
         members = super().state().items()

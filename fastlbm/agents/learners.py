@@ -45,6 +45,9 @@ class LearnerPolicy(BlockPolicy):
     def learner(self) -> Learner:
         return self._learner
 
+    def stop(self, on: bool) -> None:
+        self.learner.config.first.stop.fill(on)  # the same as of later plans
+
     def use_estimator(self, estimator: Estimator) -> None:
         """Learn into this estimator from now on, which somebody else may share."""
         self._learner = self._learner._replace(estimator=estimator)
@@ -192,6 +195,7 @@ def _config(agent: LearningAgent, task: Task, d: int, rho: float) -> LearnerConf
     if kind == OM_BLOCK:
         norm, D, size = math.sqrt(L), d * (m + L), m + L * rho**2
     rare = RARE if m + L <= 48 else RARE_AND_LONG
+    stop = np.zeros(1, dtype=np.int64)
     first, later = (rare, rare) if switch > 0.0 else (FIRST, LATER)
     return LearnerConfig(
         kind=kind,
@@ -203,6 +207,6 @@ def _config(agent: LearningAgent, task: Task, d: int, rho: float) -> LearnerConf
         by_determinant=agent.radius == "determinant",
         switch=switch,
         cyclic=False,
-        first=first,
-        later=later,
+        first=first._replace(stop=stop),
+        later=later._replace(stop=stop),
     )

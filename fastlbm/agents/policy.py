@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._base.types import Array
-from ..kernels.block_state import BlockState, is_done, make_block_state, plans_made
+from ..kernels.block_state import BlockState, check_block, is_done, make_block_state, plans_made
 from ..kernels.episode import plan_next_block, run_blocks
 from ..kernels.estimator import absorb, estimate
 from ..kernels.learning import Learner
@@ -76,6 +76,9 @@ class Policy(ABC):
         """Where the block comes from."""
         return Origin()
 
+    def stop(self, on: bool) -> None:  # noqa: B027  (most plan in Python, or soon)
+        """Let compiled planning, in another thread, end at once and without a plan; or not any more."""
+
     def ensure_block(self) -> None:
         """There is something to play afterwards."""
         if is_done(self.block):
@@ -110,6 +113,15 @@ class Policy(ABC):
             arrays |= {f"estimator.{name}": a for name, a in self.learner.estimator._asdict().items()}
             arrays["features"] = self.learner.features
         return arrays
+
+    @property
+    def width(self) -> int:
+        """How many members there are to plan a block."""
+        return 1
+
+    def check(self) -> None:
+        """Raise a `ValueError` if it cannot go on from its state, which came from a file."""
+        check_block(self.block)
 
     def cursor(self) -> list[int]:
         """Where the policy stands beyond its arrays, in integers."""
@@ -184,6 +196,16 @@ class WrappingPolicy(Policy):
 
     def absorb_late(self, b: Array, y: float, block: PastBlock) -> None:
         self.inner.absorb_late(b, y, block)
+
+    def stop(self, on: bool) -> None:
+        self.inner.stop(on)
+
+    @property
+    def width(self) -> int:
+        return self.inner.width
+
+    def check(self) -> None:
+        self.inner.check()
 
     def details(self) -> dict[str, Any]:
         return self.inner.details()

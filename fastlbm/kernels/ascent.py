@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from ._jit import inline, kernel, kernel_internal
-from ._types import Matrix, Rows, Vector
+from ._types import Integers, Matrix, Rows, Vector
 from .arithmetic import column
 from .blocks import evaluate, features, make_work
 from .memory import Memory
@@ -48,14 +48,16 @@ def ascend(
     tolerance: float,
     champion: float,
     values: Vector,
+    stop: Integers,
 ) -> int:
     """Improves the blocks that lie side by side in x (d, n*count), in place; fills values (count,).
 
     `lead` is 0, or m for cycles: so many of its own last actions precede each block.
 
     A start ends when its last _MEMORY steps together gained less than `tolerance` of its value, when no step
-    helps, when it cannot beat the others or the value `champion`, or after `ticks` evaluations. Returns the
-    number of block values and gradients computed, over all starts.
+    helps, when it cannot beat the others or the value `champion`, or after `ticks` evaluations; all of them
+    when another thread sets `stop` (1,). Returns the number of block values and gradients computed, over all
+    starts.
     """
     # Long: with the copy to x in a function of its own, and fewer lines, a cold plan takes 4% longer.
     d, count = x.shape[0], values.shape[0]
@@ -82,7 +84,7 @@ def ascend(
     following = lanes
     active = lanes
     evaluations = 0
-    while active > 0:
+    while active > 0 and stop[0] == 0:
         _wrap(trial, lead, block)
         evaluate(memory, A0, belief, block, lanes, work, trial_value, block_grad)
         _fold(block_grad, lead, trial_grad)

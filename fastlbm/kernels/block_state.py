@@ -47,6 +47,19 @@ def make_block_state(n: int, d: int, step: int = 0, lead: int = 0) -> BlockState
     )
 
 
+def check_block(block: BlockState) -> None:
+    """Raise a `ValueError` unless the block is one that can be played on."""
+    n, (position, often, passes, step, plans) = len(block.actions), block.counters.tolist()
+    if not (0 <= position < n and 0 <= passes <= often <= MANY and 0 <= step < MANY and plans >= 0):
+        raise ValueError(f"a block of {n} actions cannot stand at {block.counters.tolist()}")
+    if passes == often and position > 0:
+        raise ValueError(f"a block that is done cannot stand at {position}")
+    if float(np.square(block.actions).sum(axis=1).max()) > 1.0 + 1e-6:
+        raise ValueError("the actions of a block must lie in the unit ball")
+    if (block.reward_counts < 0.0).any():
+        raise ValueError("rewards must be counted from 0 on")
+
+
 @inline
 def is_done(block: BlockState) -> bool:
     """Whether the block was played as often as it was to be."""

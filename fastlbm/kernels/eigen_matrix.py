@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from ._jit import kernel
+from ._jit import kernel, kernel_internal
 from ._types import Matrix
-from .eigen_tiles import LAPACK_FROM, jacobi_tangent, turn_of
+from .eigen_tiles import LAPACK_FROM, is_extreme, jacobi_tangent, turn_of
 
 
 @kernel
@@ -20,9 +22,28 @@ def eigen(A: Matrix, Q: Matrix) -> None:
             for j in range(k):
                 Q[i, j] = vectors[i, j]
         return
+    size = 0.0
     for i in range(k):
+        size = max(size, abs(A[i, i]))
         for j in range(k):
             Q[i, j] = 1.0 if i == j else 0.0
+    unit = 1.0
+    if is_extreme(size):
+        # A power of two near its size; of denormal numbers as near as it gets.
+        unit = math.ldexp(1.0, max(math.frexp(size)[1], -1000))
+        for i in range(k):
+            for j in range(k):
+                A[i, j] /= unit
+    _rotate_away(A, Q)
+    if unit != 1.0:
+        for i in range(k):
+            A[i, i] *= unit
+
+
+@kernel_internal
+def _rotate_away(A: Matrix, Q: Matrix) -> None:
+    """Jacobi's rotations, until nothing is left off the diagonal of A; Q takes them in."""
+    k = A.shape[0]
     for _ in range(30):
         diagonal, off = 0.0, 0.0
         for i in range(k):

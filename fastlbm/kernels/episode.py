@@ -39,4 +39,6 @@ def run_blocks(
         if is_done(block):
             learn(planner, block)
             plan(planner, block, rng)
+            if is_done(block):
+                return  # the plan was stopped
         play_block(model, history, recorder, block, noise, until)

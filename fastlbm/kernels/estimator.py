@@ -17,9 +17,13 @@ import numpy as np
 
 from ._jit import inline, kernel, kernel_internal, kernel_norefcount
 from ._types import Matrix, Rows, Vector
+from .powers import rounding
 
 #: Rank-one updates between two factorisations.
 REFRESH = 512
+
+#: Rounding in a pivot beside that in an eigenvalue; a pivot that is lost in it counts as _LOST times that.
+_PIVOT_ROUNDING, _LOST = 16.0, 2.0**12
 
 # Entries of the ledger.
 SAMPLES, LOG_DET, UPDATES, LAM = 0, 1, 2, 3
@@ -68,7 +72,7 @@ def absorb(e: Estimator, b: Vector, count: float, total: float) -> None:
         w[i] = s
         squared += b[i] * s
     _add(e, b, count, total)
-    growth = 1.0 + count * squared
+    growth = 1.0 + count * max(squared, 0.0)
     scale = count / growth
     for i in range(D):
         for j in range(i + 1):
@@ -77,7 +81,7 @@ def absorb(e: Estimator, b: Vector, count: float, total: float) -> None:
     e.ledger[LOG_DET] += math.log(growth)
     e.ledger[UPDATES] += 1.0
     # A large growth leaves little of V_inv along b, and few of its digits.
-    if e.ledger[UPDATES] >= REFRESH or growth > 1e6:
+    if e.ledger[UPDATES] >= REFRESH or growth > 1e6 or squared < 0.0:
         refresh(e)
 
 
@@ -131,7 +135,7 @@ def refresh(e: Estimator) -> None:
             total, e.V_lost[i, j] = _sum(e.V[i, j], e.V_recent[i, j], e.V_lost[i, j])
             e.V[i, j], e.V_recent[i, j] = total, 0.0
     R = np.empty((D, D))
-    e.ledger[LOG_DET] = cholesky(e.V, R) - D * math.log(e.ledger[LAM])
+    e.ledger[LOG_DET] = cholesky_of_sum(e.V, R) - D * math.log(e.ledger[LAM])
     e.ledger[UPDATES] = 0.0
     # V = R R^T; the inverse of R in its place, then V^-1 = R^-T R^-1.
     for j in range(D):
@@ -162,20 +166,38 @@ def _sum(x: float, y: float, lost: float) -> tuple[float, float]:
 @kernel_norefcount
 def cholesky(V: Matrix, R: Matrix) -> float:
     """The lower triangle R with V = R R^T, and ln det V."""
+    return _factor(V, R, 0.0)
+
+
+@kernel_norefcount
+def cholesky_of_sum(V: Matrix, R: Matrix) -> float:
+    """The same for a V that is at least lam I, of which rounding may have left nothing.
+
+    That is where features are 10^7 times as long as sqrt(lam). A pivot that is rounding counts as much
+    larger, as if lam were, so that rounding is small beside it; what is below it, rounding too, counts as 0.
+    """
+    return _factor(V, R, _PIVOT_ROUNDING)
+
+
+@inline
+def _factor(V: Matrix, R: Matrix, share: float) -> float:
+    """R and ln det V; pivots up to `share` of what is rounding beside the diagonal are lost."""
     D = V.shape[0]
     log_det = 0.0
     for j in range(D):
         s = V[j, j]
         for k in range(j):
             s -= R[j, k] * R[j, k]
-        pivot = math.sqrt(max(s, 1e-300))
+        least = share * rounding(V[j, j], D)
+        lost = s <= least and share > 0.0
+        pivot = math.sqrt(max(_LOST * least if lost else s, 1e-300))
         R[j, j] = pivot
         log_det += 2.0 * math.log(pivot)
         for i in range(j + 1, D):
             s = V[i, j]
             for k in range(j):
                 s -= R[i, k] * R[j, k]
-            R[i, j] = s / pivot
+            R[i, j] = 0.0 if lost else s / pivot
     return log_det
 
 

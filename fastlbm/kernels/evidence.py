@@ -24,6 +24,7 @@ class CandidateSet(NamedTuple):
     m: Integers  # (N,)
     gamma: Vector  # (N,)
     c: Vector  # (N,) `rewards.gram_scale`
+    floor: Vector  # (N,) `powers.eigenvalue_floor`
     A0: Matrix
     V: Matrix  # (N, d, d) and so on: see Estimator
     U: Rows
@@ -70,7 +71,7 @@ def candidate_features(candidates: CandidateSet, recent: Rows, block: Rows, F: R
             action[i] = block[t, i]
         solved = -1  # the m whose window was decomposed last: candidates that share it share its spectrum
         for j in range(N):
-            m, gamma, c = candidates.m[j], candidates.gamma[j], candidates.c[j]
+            m, gamma, c, floor = candidates.m[j], candidates.gamma[j], candidates.c[j], candidates.floor[j]
             window = sequence[M + t - m : M + t]
             if gamma == 0.0:
                 for i in range(d):
@@ -79,12 +80,12 @@ def candidate_features(candidates: CandidateSet, recent: Rows, block: Rows, F: R
                 if m != solved:
                     small, rotation = np.empty((m, m)), np.empty((m, m))
                     decompose(c, candidates.A0, window, small, rotation)
-                multiply(c, gamma, window, small, rotation, action, out)
+                multiply(c, gamma, floor, window, small, rotation, action, out)
                 solved = m
             else:
                 if m != solved:
                     decompose(c, candidates.A0, window, A, Q)
-                multiply(c, gamma, window, A, Q, action, out)
+                multiply(c, gamma, floor, window, A, Q, action, out)
                 solved = m
             for i in range(d):
                 F[t, j * d + i] = out[i]
@@ -107,7 +108,7 @@ def absorb_reward(candidates: CandidateSet, features: Vector, y: float) -> None:
                 s += e.V_inv[i, k] * b[k]
             q += b[i] * s
         # Compensated: 10^6 squares lose no digits.
-        share = error * error / (1.0 + q) + candidates.residual[1, j]
+        share = error * error / (1.0 + max(q, 0.0)) + candidates.residual[1, j]
         total = candidates.residual[0, j] + share
         candidates.residual[1, j] = share - (total - candidates.residual[0, j])
         candidates.residual[0, j] = total

@@ -22,6 +22,7 @@ from .powers import (
     first_difference,
     homogeneous,
     horner,
+    settled,
     shifted_first_difference,
     shifted_second_difference,
 )
@@ -157,6 +158,17 @@ def _gradient_of_three(t: Tile, n: int) -> None:
         t[5 * TILE + w] = dot3(x, g, y, h, z, i)
         x, y, z = dot3(g, xx, h, xy, i, xz), dot3(g, xy, h, yy, i, yz), dot3(g, xz, h, yz, i, zz)
         t[8 * TILE + w] = dot3(x, g, y, h, z, i)
+
+
+@kernel_internal
+def settle(t: Tile, lam: int, floor: float, k: int, n: int) -> None:
+    """Eigenvalues that are rounding become the floor."""
+    for w in range(n):
+        top = 0.0
+        for i in range(k):
+            top = max(top, t[lam + i, w])
+        for i in range(k):
+            t[lam + i, w] = settled(t[lam + i, w], top, k, floor)
 
 
 @kernel_internal

@@ -26,16 +26,17 @@ import numpy as np
 from ._jit import inline, kernel_internal
 from ._types import Matrix, Rows, Tile, Tiles
 from .arithmetic import column
-from .eigen_tiles import TILE, spectra
+from .eigen_tiles import TILE, is_extreme, spectra, spectra_of_any_size
 from .matrix_functions import (
     apply,
     general_differences,
     make_layout,
     root_differences,
     rotate_in,
+    settle,
     spectral_gradient,
 )
-from .powers import GENERAL, Power, make_power
+from .powers import GENERAL, NO_FLOOR, Power, eigenvalue_floor, make_power
 
 #: Below this c the Gram form subtracts numbers of the size of c^gamma: the dense form is used.
 GRAM_FROM = 1e-3
@@ -71,7 +72,8 @@ def make_memory(A0: Matrix, m: int, gamma: float) -> tuple[Memory, Matrix | None
     if isotropic and m <= 2:
         return Memory(d=d, m=m, gram=True, k=2, power=make_power(gamma, c)), None
     gram = isotropic and m < d
-    power = make_power(gamma, c if gram else None)
+    floor = NO_FLOOR if gram else eigenvalue_floor(A0, m, gamma)
+    power = make_power(gamma, c if gram else None, floor)
     return Memory(d=d, m=m, gram=gram, k=m if gram else d, power=power), A0
 
 
@@ -204,7 +206,16 @@ def _tile_forward(
             row = at.q + i
             for w in range(n):
                 t[row, w] = a[i, start + w]
-    spectra(t, at.X, at.lam, at.Q, k, n)
+    # X is at least A0, and beyond it at most m: no other A0 makes it extreme.
+    size = 1.0 if gram else 0.0
+    for i in range(0 if gram else d):
+        size = max(size, A0[i, i])
+    if size == 0.0 or is_extreme(size):
+        spectra_of_any_size(t, at.X, at.lam, at.Q, k, n)
+    else:
+        spectra(t, at.X, at.lam, at.Q, k, n)
+    if power.floor >= 0.0:
+        settle(t, at.lam, power.floor, k, n)
     if power.kind == GENERAL:
         general_differences(power, gram, t, k, n)
     else:

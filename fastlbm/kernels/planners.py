@@ -22,7 +22,7 @@ from .estimator import Estimator, passes_of_plan
 from .learning import Learner, LearnerConfig, block_features, cycle_features, learn_from_block, radius
 from .memory import Memory
 from .optimism import Belief
-from .rewards import History, ModelParams, push, response
+from .rewards import History, ModelParams, product, push, response
 from .search import search
 
 #: Greedy actions that differ by less are the same.
@@ -86,6 +86,8 @@ def _search_block(
     belief = Belief(e.theta, e.V_inv, radius(config, e), config.kind)
     effort = config.later if started else config.first
     best, _, _, _ = search(memory, A0, belief, n, config.cyclic, warm, effort, rng)
+    if effort.stop[0] != 0:
+        return  # nothing was planned: the block is still done
     lead = 0
     if config.cyclic:
         lead = m
@@ -163,9 +165,11 @@ def plan_greedy(planner: GreedyPlanner, block: BlockState, rng: np.random.Genera
     g, arms, d = planner.g, planner.arms, block.actions.shape[1]
     response(planner.model, planner.history, g)
     if arms.shape[0] == 0:
-        norm, change = 0.0, 0.0
-        for i in range(d):
-            norm += g[i] * g[i]
+        norm, change = product(g, g), 0.0
+        if norm < 1e-200:  # squares have underflowed
+            for i in range(d):
+                g[i] *= 1e200
+            norm = product(g, g)
         for i in range(d):
             g[i] = g[i] / math.sqrt(norm) if norm > 0.0 else 0.0
             change = max(change, abs(g[i] - block.actions[0, i]))

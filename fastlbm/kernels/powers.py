@@ -15,9 +15,13 @@ The first two run without a branch inside vectorised loops; the third calls libm
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ._jit import inline, kernel_internal
+from ._types import Matrix
 from .arithmetic import fma
 
 #: Highest degree of the polynomials; powers up to DEGREE + 1 (or half of it) are taken by multiplication.
@@ -29,6 +33,42 @@ GENERAL, INTEGER, HALF = 0, 1, 2
 Coefficients = tuple[float, float, float, float, float]
 
 
+#: What stands for a floor where no eigenvalue can be rounding, or where it does not matter.
+NO_FLOOR = -1.0
+
+
+@inline
+def rounding(top: float, d: int) -> float:
+    """Up to this an eigenvalue of a symmetric matrix of size d is rounding, beside the largest, `top`."""
+    return 4.0 * d * 2.220446049250313e-16 * max(top, 0.0)
+
+
+@inline
+def settled(x: float, top: float, d: int, floor: float) -> float:
+    """The eigenvalue x as powers take it: not negative, and the `floor` where it is rounding."""
+    if floor >= 0.0 and x <= rounding(top, d):
+        return floor
+    return max(x, 0.0)
+
+
+def lowest(spectrum: NDArray[np.floating[Any]]) -> float:
+    """The smallest of the increasing eigenvalues of a positive semidefinite matrix: 0 if it is rounding."""
+    low, top = float(spectrum[0]), float(spectrum[-1])
+    return low if low > rounding(top, len(spectrum)) else 0.0
+
+
+def eigenvalue_floor(A0: Matrix, m: float, gamma: float) -> float:
+    """What an eigenvalue of A0 + sum of m a a^T counts as if it is rounding: the lowest of A0, below none is.
+
+    NO_FLOOR where none can be rounding, and for gamma >= 1, whose powers of rounding are rounding, too.
+    """
+    if gamma == 0.0 or gamma >= 1.0:
+        return NO_FLOOR
+    spectrum = np.linalg.eigvalsh(A0)
+    low, d = lowest(spectrum), len(A0)
+    return NO_FLOOR if low > 2.0 * rounding(float(spectrum[-1]) + m, d) else low
+
+
 class Power(NamedTuple):
     """How x^gamma is taken. `first` and `second` hold the coefficients of the polynomials by degree."""
 
@@ -37,13 +77,14 @@ class Power(NamedTuple):
     negative: bool
     c: float  # the fixed first argument of the Gram form's differences; 1 in the dense form
     c_power: float  # c^gamma
+    floor: float  # of the dense form, see `eigenvalue_floor`
     y0: float  # the variable of the polynomials at c
     s0: float  # c, or its root
     first: Coefficients
     second: Coefficients
 
 
-def make_power(gamma: float, c: float | None) -> Power:
+def make_power(gamma: float, c: float | None, floor: float = NO_FLOOR) -> Power:
     """The Power for x^gamma; with a c > 0 its polynomials are those of f[c, x] and f[c, x, y].
 
     With y0 = c or 1/c (or a root): f[c, x] needs h_k(y0, y) = sum_i y0^(k-i) y^i and f[c, x, y] needs
@@ -68,6 +109,7 @@ def make_power(gamma: float, c: float | None) -> Power:
         negative=negative,
         c=shift,
         c_power=shift**gamma,
+        floor=floor,
         y0=y0,
         s0=s0,
         first=_row(y0, first),
@@ -115,7 +157,13 @@ def first_difference(x: float, y: float, gamma: float) -> float:
     gap = (high - low) / low
     if gap < 1e-300:
         return gamma * low ** (gamma - 1.0)
-    return low ** (gamma - 1.0) * math.expm1(gamma * math.log1p(gap)) / gap
+    rise = gamma * math.log1p(gap)
+    # The factors of the last line may overflow and underflow.
+    if rise > 300.0:
+        return -(high ** (gamma - 1.0)) * math.expm1(-rise) * (high / (high - low))
+    if gap > 1e100:
+        return (high**gamma - low**gamma) / high
+    return low ** (gamma - 1.0) * math.expm1(rise) / gap
 
 
 @inline

@@ -17,7 +17,7 @@ from ._types import Matrix, Rows, Vector
 from .eigen_matrix import eigen
 from .memory import GRAM_FROM, isotropic_scale
 from .noise import GAUSSIAN
-from .powers import shifted_first_difference
+from .powers import NO_FLOOR, eigenvalue_floor, settled, shifted_first_difference
 
 
 class ModelParams(NamedTuple):
@@ -28,6 +28,7 @@ class ModelParams(NamedTuple):
     m: int  # -1: infinite
     gamma: float
     c: float  # `gram_scale`: A0 = c I and m < d, or 0
+    floor: float  # `eigenvalue_floor`
     sigma: float
     noise: int  # its number in `noise.NOISES`
 
@@ -51,7 +52,8 @@ def make_model_params(
     """The parameters of a model as the kernels take them."""
     size = -1 if m == math.inf else int(m)
     c = gram_scale(A0, m)
-    return ModelParams(theta=theta, A0=A0, m=size, gamma=gamma, c=c, sigma=sigma, noise=noise)
+    floor = NO_FLOOR if c > 0.0 else eigenvalue_floor(A0, m, gamma)
+    return ModelParams(theta=theta, A0=A0, m=size, gamma=gamma, c=c, floor=floor, sigma=sigma, noise=noise)
 
 
 def make_history(model: ModelParams) -> History:
@@ -80,9 +82,14 @@ def decompose(c: float, X: Matrix, recent: Rows, A: Matrix, Q: Matrix) -> None:
 
 
 @inline
-def multiply(c: float, gamma: float, recent: Rows, A: Matrix, Q: Matrix, v: Vector, out: Vector) -> None:
+def multiply(
+    c: float, gamma: float, floor: float, recent: Rows, A: Matrix, Q: Matrix, v: Vector, out: Vector
+) -> None:
     """out (d,) = X^gamma v for the window that was decomposed; the Gram form is c^gamma v + R^T phi R v."""
     m, d = recent.shape
+    top = 0.0
+    for i in range(d if floor >= 0.0 else 0):
+        top = max(top, A[i, i])
     scale = c**gamma if c > 0.0 else 0.0
     k = m if c > 0.0 else d
     for i in range(d):
@@ -103,7 +110,7 @@ def multiply(c: float, gamma: float, recent: Rows, A: Matrix, Q: Matrix, v: Vect
         else:
             for i in range(d):
                 along += Q[i, r] * v[i]
-            along *= max(A[r, r], 0.0) ** gamma
+            along *= settled(A[r, r], top, d, floor) ** gamma
             for i in range(d):
                 out[i] += Q[i, r] * along
 
@@ -119,7 +126,7 @@ def response(model: ModelParams, history: History, out: Vector) -> None:
     k = model.m if model.c > 0.0 else d
     A, Q = np.empty((k, k)), np.empty((k, k))
     decompose(model.c, history.X, history.recent, A, Q)
-    multiply(model.c, model.gamma, history.recent, A, Q, model.theta, out)
+    multiply(model.c, model.gamma, model.floor, history.recent, A, Q, model.theta, out)
 
 
 @kernel_norefcount

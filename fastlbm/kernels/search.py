@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ._jit import inline, kernel, kernel_internal
-from ._types import Matrix, Rows, Vector
+from ._types import Integers, Matrix, Rows, Vector
 from .ascent import LANES, ascend, wrapped_rewards
 from .blocks import features, make_work
 from .memory import Memory
@@ -35,6 +35,10 @@ REST, REST_SHARE = 0.03, 0.4
 ROUGH = 100.0
 
 
+#: The flag of a search that nobody stops.
+_NEVER = np.zeros(1, dtype=np.int64)
+
+
 class Effort(NamedTuple):
     """How hard to search."""
 
@@ -45,6 +49,7 @@ class Effort(NamedTuple):
     polish: int  # the same for the last one, to a hundredth of the tolerance
     tolerance: float  # relative gain over a few steps at which an ascent ends
     limit: int  # evaluations after which no new ascent begins
+    stop: Integers = _NEVER  # (1,) not 0: end at once, with whatever was found
 
 
 @kernel
@@ -66,7 +71,8 @@ def search(
     x, lanes, evaluations = _make_starts(memory, A0, belief, n, wrap, warm, effort, rng)
     lead = memory.m if wrap else 0
     values = np.empty(lanes)
-    evaluations += ascend(memory, A0, belief, x, lead, effort.ticks, effort.tolerance, -np.inf, values)
+    stop = effort.stop
+    evaluations += ascend(memory, A0, belief, x, lead, effort.ticks, effort.tolerance, -np.inf, values, stop)
     winner = _largest_at(values)
     if not wrap and lanes > 1 and belief.kind != OM_BLOCK:
         winner = _best_when_repeated(memory, A0, belief, x, n, values, winner)
@@ -77,11 +83,11 @@ def search(
     outcome = np.empty(MOVES_AT_ONCE)
     rough = ROUGH * effort.tolerance
     for _ in range((effort.moves + MOVES_AT_ONCE - 1) // MOVES_AT_ONCE):
-        if evaluations >= effort.limit:
+        if evaluations >= effort.limit or stop[0] != 0:
             break
         for s in range(MOVES_AT_ONCE):
             _change(best, changed, s, memory.m, x, lanes, rng)
-        evaluations += ascend(memory, A0, belief, changed, lead, effort.ticks, rough, value, outcome)
+        evaluations += ascend(memory, A0, belief, changed, lead, effort.ticks, rough, value, outcome, stop)
         s = _largest_at(outcome)
         if outcome[s] > value:
             value = outcome[s]
@@ -90,7 +96,8 @@ def search(
     values[0] = value
     last = 0
     if effort.polish > 0:
-        last = ascend(memory, A0, belief, best, lead, effort.polish, 0.01 * effort.tolerance, -np.inf, values)
+        fine = 0.01 * effort.tolerance
+        last = ascend(memory, A0, belief, best, lead, effort.polish, fine, -np.inf, values, stop)
     if not wrap and belief.kind != OM_BLOCK:
         _turn_first_actions(memory, A0, belief, best)
     converged = last < effort.polish or values[0] - value <= effort.tolerance * abs(value)
@@ -117,12 +124,11 @@ def _make_starts(
         tiled += min(_copies(memory.m, k), effort.starts)
     lanes = given + tiled + max(effort.starts - tiled, min(effort.starts, DRAWN))
     x = np.zeros((d, n * lanes))
-    rough = ROUGH * effort.tolerance
     evaluations = 0
     first = given
     for k in range(cycles):
         copies = min(_copies(memory.m, k), effort.starts)
-        evaluations += _cycle_starts(memory, A0, belief, x, first, copies, lanes, k, effort.ticks, rough, rng)
+        evaluations += _cycle_starts(memory, A0, belief, x, first, copies, lanes, k, effort, rng)
         first += copies
     for i in range(d):
         for t in range(n):
@@ -192,8 +198,7 @@ def _cycle_starts(
     copies: int,
     lanes: int,
     k: int,
-    ticks: int,
-    tolerance: float,
+    effort: Effort,
     rng: np.random.Generator,
 ) -> int:
     """Lanes from `first` on: the best of a few cycles, tiled; returns the evaluations it took.
@@ -209,7 +214,10 @@ def _cycle_starts(
     for column in range(period * LANES):
         _draw_action(cycles, column, rests if column % 2 == 1 else 0.0, rng)
     values = np.empty(LANES)
-    evaluations = ascend(memory, A0, belief, cycles, memory.m, ticks, tolerance, -np.inf, values)
+    rough = ROUGH * effort.tolerance
+    evaluations = ascend(
+        memory, A0, belief, cycles, memory.m, effort.ticks, rough, -np.inf, values, effort.stop
+    )
     best = _largest_at(values)
     order = np.empty(period, dtype=np.int64)
     for copy in range(copies):

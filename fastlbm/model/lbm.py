@@ -17,6 +17,7 @@ from .._base.types import Array, Seed
 from .._base.values import Value, writable
 from ..kernels import rewards as kernels
 from ..kernels.noise import NOISES, draw_many
+from ..kernels.powers import eigenvalue_floor
 from .actions import ActionSet, Ball
 from .memory_matrix import check_memory_matrix, matrix_power
 
@@ -67,7 +68,7 @@ class LBM(Value):
             raise TypeError(f"actions must be a Ball, a Finite or a Contextual, got {actions!r}")
         if actions.d != d:
             raise ValueError(f"actions must have the dimension of theta, {d}, got {actions.d}")
-        sigma = validation.real("sigma", sigma, low=0.0)
+        sigma = validation.real("sigma", sigma, low=0.0, high=validation.LARGEST)
         noise = validation.choice("noise", noise, NOISES)
         self._set(theta=vector, m=m, gamma=gamma, A0=matrix, power_bound=power_bound)
         self._set(sigma=sigma, actions=actions, noise=noise)
@@ -148,7 +149,8 @@ class LBM(Value):
         past = self._window(history)
         with np.errstate(all="ignore"):
             X = self._finite("history", self.A0 + past.T @ past)
-            return self._finite("history", matrix_power(X, self.gamma))
+            floor = eigenvalue_floor(self.A0, self.m, self.gamma)
+            return self._finite("history", matrix_power(X, self.gamma, floor))
 
     def draw_noise(self, n: int, seed: Seed = None) -> Array:
         """Noise eta (n,) of standard deviation sigma.

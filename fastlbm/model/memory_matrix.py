@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from .._base.types import Array
-from .._base.validation import array, symmetric
+from .._base.validation import array, bounded, symmetric
+from ..kernels.powers import NO_FLOOR, lowest, rounding, settled
 
 #: The bound of a power is at most e to this: kernels square features and differentiate powers.
 _LARGEST_EXPONENT = 300.0
@@ -30,17 +31,20 @@ def check_memory_matrix(
     if A0 is None:
         matrix, low, high = np.eye(d), 1.0, 1.0
     else:
-        matrix = symmetric("A0", array("A0", A0, (d, d)))
+        matrix = symmetric("A0", bounded("A0", array("A0", A0, (d, d))))
         spectrum = np.linalg.eigvalsh(matrix)
-        low, high = float(spectrum[0]), float(spectrum[-1])
-        tiny = 4.0 * d * np.finfo(np.float64).eps * max(high, 0.0)
-        if low < -tiny or high < 0.0:
-            raise ValueError(f"A0 must be positive semidefinite, got the eigenvalue {low:.6g}")
-        low = low if low > tiny else 0.0
+        low, high = lowest(spectrum), float(spectrum[-1])
+        if spectrum[0] < -rounding(high, d) or high < 0.0:
+            raise ValueError(f"A0 must be positive semidefinite, got the eigenvalue {spectrum[0]:.6g}")
     if gamma < 0.0 and low == 0.0:
         raise ValueError(f"gamma must be >= 0 when A0 is singular (0 has no negative power), got {gamma:g}")
     if differentiable and low == 0.0 and 0.0 < gamma < 1.0:
         raise ValueError(f"gamma must be 0 or >= 1 for a gradient when A0 is singular, got {gamma:g}")
+    steep = (gamma - 1.0) * math.log(low) if low > 0.0 and gamma != 0.0 else 0.0
+    if differentiable and steep > 2.0 * _LARGEST_EXPONENT:
+        raise ValueError(
+            f"A0 must have larger eigenvalues for a gradient with gamma={gamma:g}, got {low:.6g}"
+        )
     return matrix, power_bound(low, high, m, gamma)
 
 
@@ -67,14 +71,15 @@ def power_bound(low: float, high: float, m: int | float, gamma: float) -> float:
     return math.inf if exponent > _OVERFLOW else math.exp(exponent)
 
 
-def matrix_power(X: Array, gamma: float) -> Array:
-    """X^gamma of a symmetric positive semidefinite X (d, d).
+def matrix_power(X: Array, gamma: float, floor: float = 0.0) -> Array:
+    """X^gamma of a symmetric positive semidefinite X (d, d); `floor` as of `eigenvalue_floor`.
 
     >>> matrix_power(np.diag([4.0, 9.0]), 0.5)
     array([[2., 0.],
            [0., 3.]])
     """
     spectrum, Q = np.linalg.eigh(X)
-    powers = np.maximum(spectrum, 0.0) ** gamma  # rounding may leave -1e-17 of a singular X
+    floor = floor if gamma < 1.0 else NO_FLOOR
+    powers = np.array([settled(x, spectrum[-1], len(X), floor) for x in spectrum]) ** gamma
     product: Array = (Q * powers) @ Q.T
     return product

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._base import validation
+from .._base.interrupts import interruptible
 from .._base.types import Array, Seed
 from ..kernels.memory import make_memory
 from ..kernels.optimism import Belief
@@ -129,7 +130,11 @@ def search_ball(
     """The search of the ball for n actions, of a cycle with `wrap`; `warm` (n*k, d) holds k side by side."""
     memory, form = make_memory(A0, m, gamma)
     columns = np.ascontiguousarray(warm.T)
-    block, value, evaluations, converged = search(memory, form, belief, n, wrap, columns, effort, rng)
+    effort = effort._replace(stop=np.zeros(1, dtype=np.int64))
+    block, value, evaluations, converged = interruptible(
+        lambda: search(memory, form, belief, n, wrap, columns, effort, rng),
+        stop=lambda on: effort.stop.fill(on),
+    )
     return Plan(
         actions=np.ascontiguousarray(block.T),
         value=float(value),

@@ -76,9 +76,9 @@ def make_belief(
 ) -> Belief:
     """The checked arguments that say what a learner knows, for blocks of n actions in d dimensions."""
     kind = OPTIMISM[validation.choice("optimism", optimism, tuple(OPTIMISM))]
-    beta = validation.real("beta", beta, low=0.0)
+    beta = validation.real("beta", beta, low=0.0, high=validation.LARGEST)
     size = d * n if kind == OM_BLOCK else d
-    vector = writable(validation.array("theta", theta, (size,)))
+    vector = writable(validation.bounded("theta", validation.array("theta", theta, (size,))))
     return Belief(theta=vector, V_inv=_inverse(V_inv, size, beta), beta=beta, kind=kind)
 
 
@@ -88,7 +88,8 @@ def _inverse(V_inv: ArrayLike | None, size: int, beta: float) -> Array:
         if beta > 0.0:
             raise ValueError(f"V_inv must be given when beta > 0, got None with beta={beta:g}")
         return np.eye(size)
-    matrix = validation.symmetric("V_inv", validation.array("V_inv", V_inv, (size, size)))
+    given = validation.bounded("V_inv", validation.array("V_inv", V_inv, (size, size)))
+    matrix = validation.symmetric("V_inv", given)
     try:
         np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._base import validation
+from .._base.interrupts import interruptible
 from .._base.pool import Progress
 from .._base.types import Array, Integers, Seed
 from ..agents.base import Agent, as_agent
@@ -124,7 +125,11 @@ def play_episode(
         while t < T and not (stop is not None and stop.is_set()):
             begin = time.perf_counter()
             until = min(T, t + stretch)
-            policy.advance(model, history, recorder, noise, until)
+            interruptible(
+                lambda until=until: policy.advance(model, history, recorder, noise, until),  # type: ignore[misc]
+                stop=policy.stop,
+                is_over=None if stop is None else stop.is_set,
+            )
             seconds = time.perf_counter() - begin
             if report is not None:
                 report(until - t)
@@ -134,9 +139,10 @@ def play_episode(
                 64, min(int(stretch * min(4.0, _STRETCH_SECONDS / max(seconds, 1e-9))), 4 * stretch)
             )
     except KeyboardInterrupt:
-        if stop is not None:
+        if stop is not None and not stop.is_set():
             raise
-        warnings.warn(f"interrupted after {elapsed(recorder)} of {T} steps", RuntimeWarning, stacklevel=3)
+        if stop is None:
+            warnings.warn(f"interrupted after {elapsed(recorder)} of {T} steps", RuntimeWarning, stacklevel=3)
     count, steps = recorded(recorder), int(elapsed(recorder))
     return Run(
         t=points[:count],

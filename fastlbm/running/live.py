@@ -5,17 +5,20 @@ A step is `act`, then `update` with its reward. A reward may come late or never:
 
 from __future__ import annotations
 
+import math
 import os
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._base import validation
+from .._base.interrupts import interruptible
 from .._base.types import Array, Seed
 from ..agents.policy import Policy
-from ..kernels.block_state import next_action, next_step
+from ..kernels.block_state import is_done, next_action, next_step
 from ..kernels.learning import radius
 from ..model.actions import ActionSet
 from ..model.lbm import LBM
@@ -25,6 +28,9 @@ from .state_file import VERSION, fill, fingerprint, read_state, write_state
 
 if TYPE_CHECKING:
     from ..agents.base import Agent
+
+#: Seconds from which on planning is worth a thread that can be interrupted.
+_LONG = 0.1
 
 
 class Live:
@@ -54,6 +60,7 @@ class Live:
             raise TypeError(f"actions must be a Ball, a Finite, a Contextual or an LBM, got {actions!r}")
         self._policy = self._fresh(streams(seed)[1])
         self._pending = PendingRewards()
+        self._seconds = math.inf  # that the last plan took
         self._lock = threading.RLock()  # a step, a reward and a file are of one moment
 
     def _fresh(self, rng: np.random.Generator) -> Policy:
@@ -103,7 +110,7 @@ class Live:
             self.actions.require(self.t + 1)
             policy = self._policy
             epoch, plans = policy.origin.epoch, policy.plans
-            policy.ensure_block()
+            self._ensure_block()
             if policy.origin.epoch != epoch:
                 self._pending = PendingRewards()  # a new epoch of Doubling has forgotten them
             if policy.plans != plans or self.t == 0:
@@ -113,12 +120,36 @@ class Live:
             self._pending.expect(self.t)
             return next_action(policy.block)
 
+    def _ensure_block(self) -> None:
+        """There is something to play afterwards; a plan that takes long can be interrupted and made later."""
+        policy = self._policy
+        begin = time.perf_counter()
+        if not (policy.replans or is_done(policy.block)):
+            return policy.ensure_block()
+        if self._seconds < _LONG:
+            policy.ensure_block()
+        else:
+            before, stream = policy.cursor(), policy.rng.bit_generator.state
+            arrays = {name: array.copy() for name, array in policy.state().items()}
+            try:
+                interruptible(policy.ensure_block, policy.stop)
+            except KeyboardInterrupt:
+                policy.stop(False)
+                policy.rng.bit_generator.state = stream
+                policy.set_cursor(before)
+                for name, array in policy.state().items():
+                    array[...] = arrays[name]
+                raise
+        self._seconds = time.perf_counter() - begin
+        return None
+
     def update(self, y: float, step: int | None = None) -> None:
         """The reward of a step: of the last one, or of an earlier `step` (0, 1, ...) that had none yet."""
         with self._lock:
             if self.t == 0:
                 raise ValueError("update must come after act: there is no step to reward yet")
-            y = validation.real("y", y.item() if isinstance(y, np.ndarray) and y.ndim == 0 else y)
+            y = y.item() if isinstance(y, np.ndarray) and y.ndim == 0 else y
+            y = validation.real("y", y, low=-validation.LARGEST, high=validation.LARGEST)
             step = self.t - 1 if step is None else validation.integer("step", step, low=0, high=self.t - 1)
             if not self._pending.expects(step):
                 raise ValueError(
@@ -155,8 +186,9 @@ class Live:
             policy.set_cursor(header["policy"])
             for name, array in policy.state().items():
                 fill(name, array, arrays.pop(name))
+            policy.check()
             pending = PendingRewards.restored(arrays, policy)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except Exception as error:  # a forged file can make of it what it likes
             if header["version"] < VERSION:
                 raise ValueError(
                     f"path must be a state that this version can go on from, got {str(path)!r} of version "

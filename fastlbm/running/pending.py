@@ -10,7 +10,7 @@ import numpy as np
 
 from .._base.types import Array
 from ..agents.policy import PastBlock, Policy
-from ..kernels.block_state import BlockState, add_reward, slot
+from ..kernels.block_state import BlockState, add_reward, next_step, slot
 from ..kernels.optimism import OM_BLOCK
 
 #: Steps after which a reward that has not come is given up.
@@ -125,7 +125,7 @@ class PendingRewards:
         tallies = {}
         for name, array in arrays.items():
             if name == "pending.steps":
-                pending._steps = dict.fromkeys(array.tolist())
+                pending._steps = dict.fromkeys(map(int, array.tolist()))
             elif name.startswith("pending.plan."):
                 first, n, m, member = map(int, name.split(".")[2:])
                 pending._plans[first] = _Plan(n=n, m=m, member=member, features=array, tally=np.zeros(2))
@@ -135,9 +135,36 @@ class PendingRewards:
                 pending._blocks[int(name.split(".")[2])] = array
             else:
                 raise ValueError(f"an array that no policy has, {name}")
+        pending._check(policy)
         for first, plan in pending._plans.items():
             plan.tally[:] = tallies[first] if tallies else pending._tally_since_1(first, policy.block)
         return pending
+
+    def _check(self, policy: Policy) -> None:
+        """Raise a `ValueError` unless these can be pending rewards of the policy, which is at some step."""
+        now, steps, plans = int(next_step(policy.block)), list(self._steps), list(self._plans)
+        if steps != sorted(steps) or (
+            steps and not max(0, now - 2 * PATIENCE) <= steps[0] <= steps[-1] < now
+        ):
+            raise ValueError(f"rewards of these steps cannot be missing at step {now}")
+        if plans != sorted(plans) or (plans and not 0 <= plans[0] <= plans[-1] < max(now, 1)):
+            raise ValueError(f"plans cannot have begun at {plans} at step {now}")
+        if plans and policy.learner is None:
+            raise ValueError("plans of an agent that does not learn")
+        for plan in self._plans.values():
+            fits = plan.n >= 1 and 0 <= plan.m <= plan.n and 0 <= plan.member < policy.width
+            rows = (1, plan.n - plan.m, plan.n + plan.m)
+            if not fits or plan.features.ndim != 2 or len(plan.features) not in rows:
+                raise ValueError(f"a plan of {plan.n} steps by member {plan.member} that nobody makes")
+            if policy.learner and plan.features.shape[1] != policy.learner.features.shape[1]:
+                raise ValueError("features of another dimension")
+            if plan.features.dtype != np.float64 or not np.isfinite(plan.features).all():
+                raise ValueError("features that are no finite numbers")
+        for first, rewards in self._blocks.items():
+            at = self._plan_of(first)  # -1 if the plan was given up
+            wrong = at >= 0 and len(rewards) != self._plans[at].n
+            if wrong or rewards.ndim != 1 or rewards.dtype != np.float64:
+                raise ValueError(f"rewards of a block at {first} that was not planned")
 
     def _tally_since_1(self, first: int, block: BlockState) -> tuple[float, float]:
         """The tally of a plan, which version 1 did not keep: of a plan that is over the sum is not known."""

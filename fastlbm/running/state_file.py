@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import io
 import json
+import math
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +32,8 @@ _SINCE_1 = {
     "author": "chosen",
     "waiting.": "pending.",
 }
-#: What version 1 kept of late rewards, block by block for every candidate, and what is not needed any more.
-_GONE_SINCE_1 = ("waiting", "late")
+#: What version 1 kept of late rewards, block by block for every candidate, and of what does not change.
+_GONE_SINCE_1 = ("waiting", "late", "jury.m", "jury.gamma", "jury.c", "jury.A0")
 
 
 def write_state(path: Path, header: dict[str, Any], arrays: dict[str, Array]) -> None:
@@ -60,11 +62,11 @@ def _digest(arrays: dict[str, Array], header: dict[str, Any]) -> str:
 
 def read_state(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
     """Header and arrays of a state file, by their names of today, checked as far as that goes."""
-    data = path.read_bytes()
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = _read_arrays(path)
         header = json.loads(arrays.pop("header").tobytes())
+    except (FileNotFoundError, PermissionError):
+        raise
     except Exception as error:  # zipfile raises what it likes on a damaged file
         raise ValueError(f"path must be a state file of a live policy, got {str(path)!r}: {error}") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
@@ -78,6 +80,32 @@ def read_state(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
     if header["version"] == 1:
         arrays = {_renamed(name): array for name, array in arrays.items() if name not in _GONE_SINCE_1}
     return header, arrays
+
+
+def _read_arrays(path: Path) -> dict[str, Array]:
+    """The arrays of an .npz file, none of which is larger than what lies on the disk."""
+    size = path.stat().st_size
+    with path.open("rb") as begin:
+        if begin.read(4) != b"PK\x03\x04":
+            raise ValueError("it is no .npz file")
+    with zipfile.ZipFile(path) as file:
+        entries = file.infolist()
+        # `write_state` does not compress: a file that becomes larger when it is read is not one of its.
+        if sum(entry.file_size for entry in entries) > size:
+            raise ValueError(f"its arrays would take more than the {size} bytes of the file")
+        return {entry.filename.removesuffix(".npy"): _parse_array(file.read(entry)) for entry in entries}
+
+
+def _parse_array(content: bytes) -> Array:
+    """An array in the .npy format, if its shape is that of the bytes that follow."""
+    stream = io.BytesIO(content)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError("an array of another version of the format")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    rest = content[stream.tell() :]
+    if dtype.hasobject or fortran or math.prod(shape) * dtype.itemsize != len(rest):
+        raise ValueError(f"an array of shape {shape} and type {dtype} is not what follows")
+    return np.frombuffer(rest, dtype=dtype).reshape(shape).copy()
 
 
 def _renamed(name: str) -> str:
@@ -95,4 +123,6 @@ def fill(name: str, array: Array, saved: Array) -> None:
     """The saved numbers into an array of the same shape and type."""
     if saved.shape != array.shape or saved.dtype != array.dtype:
         raise ValueError(f"{name} of shape {array.shape}")
+    if not np.isfinite(saved).all():
+        raise ValueError(f"{name} with NaN or infinity")
     array[...] = saved

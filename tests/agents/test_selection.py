@@ -83,6 +83,7 @@ def candidate_set(estimator: Estimator, N: int) -> CandidateSet:
         m=np.zeros(N, dtype=np.int64),
         gamma=np.zeros(N),
         c=np.zeros(N),
+        floor=np.full(N, -1.0),
         A0=np.eye(len(estimator.theta)),
         **{name: np.array([a] * N) for name, a in estimator._asdict().items()},
         residual=np.zeros((2, N)),

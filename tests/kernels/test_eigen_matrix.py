@@ -59,7 +59,7 @@ def test_eigen_of_clusters_and_zeros(k: int) -> None:
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("scale", [1e-120, 1e-30, 1e30, 1e120])
+@pytest.mark.parametrize("scale", [1e-290, 1e-160, 1e-120, 1e-30, 1e30, 1e120, 1e250])
 @pytest.mark.parametrize("k", [1, 2, 3, 7, LAPACK_FROM])
 def test_eigen_of_other_scales(k: int, scale: float) -> None:
     X = np.random.default_rng(k).normal(size=(k, k))

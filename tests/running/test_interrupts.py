@@ -1,0 +1,133 @@
+"""Ctrl-C in long work: it is heard while compiled code runs, and nothing is left half done."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fastlbm as lbm
+from fastlbm._base.interrupts import interruptible
+from fastlbm.kernels.memory import make_memory
+from fastlbm.kernels.optimism import O3M, Belief
+from fastlbm.kernels.search import search
+from fastlbm.planning.effort import COLD_BLOCK
+from fastlbm.running import episode, live
+
+
+def press_soon() -> None:
+    threading.Timer(0.2, signal.raise_signal, (signal.SIGINT,)).start()
+
+
+def test_ctrl_c_ends_compiled_work_by_its_flag() -> None:
+    told, calls = threading.Event(), []
+
+    def stop(on: bool) -> None:
+        calls.append(on)
+        if on:
+            told.set()
+
+    press_soon()
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(lambda: told.wait(60.0), stop)
+    assert calls == [False, True]
+
+
+def test_ctrl_c_ends_python_work() -> None:
+    def work() -> None:
+        while True:
+            time.sleep(0.01)
+
+    before = threading.active_count()
+    press_soon()
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(work, lambda on: None)
+    assert threading.active_count() <= before + 1  # the timer may still be ending
+
+
+def test_results_and_errors_come_back() -> None:
+    assert interruptible(lambda: 7, lambda on: None) == 7
+    with pytest.raises(ZeroDivisionError):
+        interruptible(lambda: 1 // 0, lambda on: None)
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(lambda: time.sleep(0.3), lambda on: None, is_over=lambda: True)
+
+
+def test_a_search_that_is_told_to_stop_evaluates_nothing_more() -> None:
+    theta = np.array([0.6, 0.8])
+    memory, A0 = make_memory(np.eye(2), 1, -2.0)
+    belief = Belief(theta, np.eye(2), 0.0, O3M)
+    for flag in (0, 1):
+        effort = COLD_BLOCK._replace(stop=np.array([flag]))
+        _, _, evaluations, _ = search(
+            memory, A0, belief, 9, False, np.empty((2, 0)), effort, np.random.default_rng(0)
+        )
+        assert (evaluations == 0) == bool(flag)
+
+
+def interrupted(work: Callable[[], Any], stop: Callable[[bool], None], is_over: object = None) -> None:
+    """As if Ctrl-C came at the beginning of a plan."""
+    stop(True)
+    work()
+    raise KeyboardInterrupt
+
+
+AGENTS = [
+    lbm.O3M(1, -2.0, 100, L=3),
+    lbm.OMBlock(1, -2.0, 100, L=3),
+    lbm.O3M(1, -2.0, 100, L=3, switch=1.0),
+    lbm.EvidenceSelector([(0, 0.0), (1, -2.0), (2, -1.0)], 100, L=3),
+    lbm.BanditCombiner([(0, 0.0), (1, -2.0)], 100, L=3),
+]
+
+
+@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: type(agent).__name__)
+def test_a_live_policy_goes_on_as_if_it_had_not_been_interrupted(
+    agent: lbm.agents.Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "_LONG", -1.0)
+    one, other = (agent.start(lbm.Ball(2), seed=1) for _ in range(2))
+    for t in range(14):
+        with monkeypatch.context() as patch:
+            patch.setattr(live, "interruptible", interrupted)
+            try:
+                action = one.act()
+            except KeyboardInterrupt:
+                action = None
+        if action is None:
+            assert one.t == t
+            action = one.act()
+        np.testing.assert_array_equal(action, other.act())
+        for policy in (one, other):
+            policy.update(float(action[0]))
+    np.testing.assert_array_equal(one.theta, other.theta)
+
+
+def test_a_run_that_is_interrupted_plays_no_plan_that_was_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(episode, "interruptible", interrupted)
+    env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)
+    with pytest.warns(RuntimeWarning, match="interrupted after 0 of 50 steps"):
+        run = lbm.run(env, lbm.O3M(1, -2.0, 100, L=3), T=50)
+    assert not run.complete
+    assert (len(run.t), run.plans) == (0, 0)
+
+
+def test_a_run_is_ended_from_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)
+    stop = threading.Event()
+
+    def late(work: Callable[[], Any], stop: Callable[[bool], None], is_over: Callable[[], bool]) -> Any:
+        event.set()
+        return interruptible(work, stop, is_over)
+
+    event = stop
+    monkeypatch.setattr(episode, "interruptible", late)
+    run = episode.play_episode(
+        env, lbm.O3M(1, -2.0, 10**6, L=3), 10**6, 0, points=np.array([10**6]), stop=stop
+    )
+    assert not run.complete
