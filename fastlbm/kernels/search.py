@@ -17,7 +17,7 @@ import numpy as np
 
 from ._jit import inline, kernel, kernel_internal
 from ._types import Matrix, Rows, Vector
-from .ascent import LANES, ascend, wrapped_rewards
+from .ascent import LANES, Ends, ascend, wrapped_rewards
 from .blocks import features, make_work
 from .memory import Memory
 from .optimism import OM_BLOCK, Belief
@@ -64,9 +64,9 @@ def search(
     values and gradients that were computed, and whether the last ascent converged.
     """
     x, lanes, evaluations = _make_starts(memory, A0, belief, n, wrap, warm, effort, rng)
-    lead = memory.m if wrap else 0
-    values = np.empty(lanes)
-    evaluations += ascend(memory, A0, belief, x, lead, effort.ticks, effort.tolerance, -np.inf, values)
+    ends = Ends(memory.m if wrap else 0, 0, 0)
+    values = np.zeros(lanes)
+    evaluations += ascend(memory, A0, belief, x, ends, effort.ticks, effort.tolerance, -np.inf, values)
     winner = _largest_at(values)
     if not wrap and lanes > 1 and belief.kind != OM_BLOCK:
         winner = _best_when_repeated(memory, A0, belief, x, n, values, winner)
@@ -81,20 +81,22 @@ def search(
             break
         for s in range(MOVES_AT_ONCE):
             _change(best, changed, s, memory.m, x, lanes, rng)
-        evaluations += ascend(memory, A0, belief, changed, lead, effort.ticks, rough, value, outcome)
+            outcome[s] = 0.0
+        evaluations += ascend(memory, A0, belief, changed, ends, effort.ticks, rough, value, outcome)
         s = _largest_at(outcome)
         if outcome[s] > value:
             value = outcome[s]
             best = _lane(changed, MOVES_AT_ONCE, s)
-    values = np.empty(1)
-    values[0] = value
-    last = 0
+    last, polished = 0, np.zeros(1)
     if effort.polish > 0:
-        last = ascend(memory, A0, belief, best, lead, effort.polish, 0.01 * effort.tolerance, -np.inf, values)
+        tolerance = 0.01 * effort.tolerance
+        last = ascend(memory, A0, belief, best, ends, effort.polish, tolerance, -np.inf, polished)
+    else:
+        polished[0] = value
     if not wrap and belief.kind != OM_BLOCK:
         _turn_first_actions(memory, A0, belief, best)
-    converged = last < effort.polish or values[0] - value <= effort.tolerance * abs(value)
-    return best, values[0], evaluations + last, converged
+    converged = last < effort.polish or polished[0] - value <= effort.tolerance * abs(value)
+    return best, polished[0], evaluations + last, converged
 
 
 @kernel
@@ -208,8 +210,9 @@ def _cycle_starts(
     rests = REST_SHARE if d <= memory.m else 0.0
     for column in range(period * LANES):
         _draw_action(cycles, column, rests if column % 2 == 1 else 0.0, rng)
-    values = np.empty(LANES)
-    evaluations = ascend(memory, A0, belief, cycles, memory.m, ticks, tolerance, -np.inf, values)
+    values = np.zeros(LANES)
+    ends = Ends(memory.m, 0, 0)
+    evaluations = ascend(memory, A0, belief, cycles, ends, ticks, tolerance, -np.inf, values)
     best = _largest_at(values)
     order = np.empty(period, dtype=np.int64)
     for copy in range(copies):
