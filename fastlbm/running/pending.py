@@ -10,7 +10,7 @@ import numpy as np
 
 from .._base.types import Array
 from ..agents.policy import PastBlock, Policy
-from ..kernels.block_state import BlockState, add_reward, slot
+from ..kernels.block_state import BlockState, add_reward, length, slot
 from ..kernels.optimism import OM_BLOCK
 
 #: Steps after which a reward that has not come is given up.
@@ -50,7 +50,7 @@ class PendingRewards:
         while self._plans and (first := next(iter(self._plans))) < oldest:
             del self._plans[first]
         self._plans[start] = _Plan(
-            n=len(policy.block.actions),
+            n=int(length(policy.block)),
             m=learner.config.m,
             member=policy.origin.member,
             features=learner.features.copy(),
