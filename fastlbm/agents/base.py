@@ -76,9 +76,7 @@ class LearningAgent(Agent):
             delta=None
             if delta is None
             else validation.real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True),
-            subgaussian=None
-            if subgaussian is None or subgaussian == "estimated"
-            else validation.real("subgaussian", subgaussian, low=0.0),
+            subgaussian=_noise(subgaussian),
             radius=validation.choice("radius", radius, RADII),
         )
 

@@ -55,8 +55,8 @@ def plan_block(
 
     On the ball: about `starts` ascents side by side, from good cycles and from actions drawn at random, and
     `moves` local changes of the best block. With a `previous` plan of the same shape the defaults are
-    few starts and no moves, enough after one more block of data; without one there are 32 starts, more for long memories,
-    and (m+1)(m+L+20) moves.
+    few starts and no moves, enough after one more block of data; without one there are 32 starts, more for
+    long memories, and (m+1)(m+L+20) moves.
     `max_evaluations` bounds the work: no ascent begins beyond it. On finite sets the plan is exact for O3M;
     `exact=True` refuses anything less. Deterministic for a seed.
 
