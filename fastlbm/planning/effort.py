@@ -51,13 +51,20 @@ def rolling_effort(d: int, m: int) -> RollingEffort:
     18
     """
     hard = m >= 3 or d <= m
-    moves, ticks = (16, 30) if hard else (8, 15)
-    cycle = Effort(starts=4, cycles=0, moves=moves, ticks=60, polish=0, tolerance=1e-4, limit=UNLIMITED)
+    cycle = Effort(
+        starts=4,
+        cycles=0,
+        moves=16 if hard else 8,
+        ticks=60 if hard else 40,
+        polish=0,
+        tolerance=1e-4,
+        limit=UNLIMITED,
+    )
     return RollingEffort(
         longest=6 * (m + 1),
-        patience=4 if hard else 20,
+        patience=4 if hard else 30,
         cycle=cycle,
-        steps=cycle._replace(starts=3, moves=0, ticks=ticks),
+        steps=cycle._replace(starts=3, moves=0, ticks=30 if hard else 15),
     )
 
 
