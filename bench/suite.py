@@ -83,7 +83,7 @@ def _update(times: int) -> Entry:
 def absorb_often(e, b, times):  # type: ignore[no-untyped-def]
     """The same feature seen again and again: Sherman-Morrison, and now and then a factorisation."""
     for _ in range(times):
-        absorb(e, b, 1.0, 0.5)
+        absorb(e, b, 1.0, 0.5, 0.25)
 
 
 def _plan(times: int, **effort: object) -> Entry:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastlbm.kernels.ascent import ascend
+from fastlbm.kernels.ascent import Ends, ascend
 from fastlbm.kernels.eigen_tiles import TILE, spectra
 from fastlbm.kernels.estimator import make_estimator
 from tests import naive
@@ -104,7 +104,9 @@ def test_ascent(timed: Any, name: str, lanes: int) -> None:
     start, values, never = 0.9 * e.a, np.empty(lanes), np.zeros(1, dtype=np.int64)
 
     def climb() -> int:
-        return ascend(e.memory, e.A0, e.belief, start.copy(), 0, 20, 1e-300, -np.inf, values, never)
+        values[:] = 0.0
+        ends = Ends(lead=0, head=0, tail=0)
+        return ascend(e.memory, e.A0, e.belief, start.copy(), ends, 20, 1e-300, -np.inf, values, never)
 
     evaluations = climb()
     assert timed(climb, evaluation=evaluations) == evaluations

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         EvidenceSelector,
         OMBlock,
         OracleGreedy,
+        Rolling,
     )
     from .experiments.many import run_many
     from .experiments.study import Study
@@ -101,6 +102,7 @@ __all__ = [
     "Live",
     "OMBlock",
     "OracleGreedy",
+    "Rolling",
     "Scheduled",
     "Study",
     "__version__",
@@ -132,6 +134,7 @@ _OWNERS = {
     "OM": "agents",
     "OMBlock": "agents",
     "OracleGreedy": "agents",
+    "Rolling": "agents",
     "best_block": "planning.blocks",
     "best_cycle": "planning.cycles",
     "block_ucb": "planning.objective",

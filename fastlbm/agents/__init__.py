@@ -11,6 +11,7 @@ from .doubling import Doubling
 from .evidence_selector import EvidenceSelector
 from .oful import OFUL
 from .oracle_greedy import OracleGreedy
+from .rolling import Rolling
 
 __all__ = [
     "O3M",
@@ -23,4 +24,5 @@ __all__ = [
     "EvidenceSelector",
     "OMBlock",
     "OracleGreedy",
+    "Rolling",
 ]

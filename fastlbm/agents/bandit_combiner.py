@@ -50,7 +50,7 @@ class BanditCombiner(CandidateAgent):
     scale: float
     lam: float
     delta: float | None
-    subgaussian: float
+    subgaussian: float | None
     radius: str
     A0: Array | None
 
@@ -62,7 +62,7 @@ class BanditCombiner(CandidateAgent):
         scale: float = 1.0,
         lam: float = 1.0,
         delta: float | None = None,
-        subgaussian: float = 1.0,
+        subgaussian: float | None = 1.0,
         radius: str = "trace",
         A0: ArrayLike | None = None,
     ) -> None:
@@ -81,7 +81,7 @@ class BanditCombiner(CandidateAgent):
             lam=self.lam,
             delta=self.delta,
             scale=self.scale,
-            subgaussian=self.subgaussian,
+            subgaussian=1.0 if self.subgaussian is None else self.subgaussian,
             A0=self.A0,
         )
         members = self._members([int(length) for length in constants.L], actions, rng, step)

@@ -20,7 +20,7 @@ from .policy import Policy, Rng
 if TYPE_CHECKING:
     from ..running.live import Live
 
-RADII = ("trace", "determinant")
+RADII = ("trace", "determinant", "estimate")
 
 
 class Agent(Value):
@@ -51,27 +51,44 @@ class LearningAgent(Agent):
     """What agents that learn share: how sure they are."""
 
     __slots__ = ()
-    horizon: int
+    horizon: Any  # int; None for agents that need none
     lam: float
     delta: float | None
-    subgaussian: float
+    subgaussian: float | None
     radius: str
 
     def _set_learning(
-        self, *, horizon: int, lam: float, delta: float | None, subgaussian: float, radius: str
+        self,
+        *,
+        horizon: int | None,
+        lam: float,
+        delta: float | None,
+        subgaussian: float | str | None,
+        radius: str,
+        any_time: bool = False,
     ) -> None:
+        """`any_time`: the agent needs no horizon. Study files, which have no None, say "estimated"."""
+        if horizon is not None or not any_time:
+            horizon = validation.integer("horizon", horizon, low=1)
         self._set(
-            horizon=validation.integer("horizon", horizon, low=1),
+            horizon=horizon,
             lam=validation.real("lam", lam, low=1.0 / validation.LARGEST, high=validation.LARGEST),
             delta=None
             if delta is None
             else validation.real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True),
-            subgaussian=validation.real("subgaussian", subgaussian, low=0.0, high=validation.LARGEST),
+            subgaussian=_noise(subgaussian),
             radius=validation.choice("radius", radius, RADII),
         )
 
     def _with_horizon(self, horizon: int) -> Self:
         return type(self)(**{**self._arguments(), "horizon": horizon})
+
+
+def _noise(subgaussian: float | str | None) -> float | None:
+    """The factor of the noise, checked; None if it is estimated."""
+    if subgaussian is None or subgaussian == "estimated":
+        return None
+    return validation.real("subgaussian", subgaussian, low=0.0, high=validation.LARGEST)
 
 
 def as_agent(name: str, value: Any) -> Agent:

@@ -51,7 +51,7 @@ class BlockAgent(LearningAgent):
     L: int | None
     lam: float
     delta: float | None
-    subgaussian: float
+    subgaussian: float | None
     switch: float
     radius: str
     A0: Array | None
@@ -67,7 +67,7 @@ class BlockAgent(LearningAgent):
         L: int | None = None,
         lam: float = 1.0,
         delta: float | None = None,
-        subgaussian: float = 1.0,
+        subgaussian: float | None = 1.0,
         switch: float = 0.0,
         radius: str = "trace",
         A0: ArrayLike | None = None,
@@ -75,6 +75,8 @@ class BlockAgent(LearningAgent):
         memory = int(validation.memory("m", m, allow_inf=False))
         gamma = validation.real("gamma", gamma)
         self._set_learning(horizon=horizon, lam=lam, delta=delta, subgaussian=subgaussian, radius=radius)
+        if self.subgaussian is None and self._kind == optimism.OM_BLOCK:
+            raise ValueError("subgaussian must be a number for OMBlock, which learns from sums, got None")
         self._set(switch=validation.real("switch", switch, low=0.0))
         if L is not None:
             L = validation.integer("L", L, low=1)
@@ -109,8 +111,9 @@ class O3M(BlockAgent):
     """O3M (Remark 3 of the paper, rmk:over_opt): the block with the largest sum of optimistic rewards.
 
     Knows m, gamma and A0 (the identity by default). `horizon` sets the block length L (Theorem 1, unless
-    given) and delta (1/horizon, unless given); `lam` regularises; `subgaussian` is the factor of the noise.
-    `radius` is "trace", the paper's form, or "determinant", never larger. With `switch` = C > 0 a block is
+    given) and delta (1/horizon, unless given); `lam` regularises; `subgaussian` is the factor of the noise,
+    None to estimate it from the rewards (see `Rolling`). `radius` is "trace", the paper's form,
+    "determinant", never larger, or "estimate", never larger than that. With `switch` = C > 0 a block is
     repeated until det V has grown by the factor 1 + C, or for half of the time before it; with 0 every block
     is planned anew. What is proven of that is at the top of agents/block_learners.py.
 

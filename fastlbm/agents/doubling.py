@@ -38,6 +38,8 @@ class Doubling(Agent):
     def __init__(self, agent: LearningAgent) -> None:
         if not isinstance(agent, LearningAgent):
             raise TypeError(f"agent must be an agent with a horizon, such as O3M, got {agent!r}")
+        if agent.horizon is None:
+            raise ValueError(f"agent must have a horizon to begin with, got {agent!r}, which needs none")
         self._set(agent=agent)
 
     def _policy(self, actions: ActionSet, env: LBM | None, rng: Rng, step: int) -> Policy:

@@ -72,7 +72,7 @@ class EvidenceSelector(CandidateAgent):
     L: int | tuple[int, ...] | None
     lam: float
     delta: float | None
-    subgaussian: float
+    subgaussian: float | None
     sigma: float | None
     draw: bool
     radius: str
@@ -85,7 +85,7 @@ class EvidenceSelector(CandidateAgent):
         L: int | Sequence[int] | None = None,
         lam: float = 1.0,
         delta: float | None = None,
-        subgaussian: float = 1.0,
+        subgaussian: float | None = 1.0,
         sigma: float | None = None,
         draw: bool = False,
         radius: str = "trace",

@@ -22,6 +22,9 @@ from ..planning.finite import FinitePlanner
 from .base import LearningAgent
 from .policy import BlockPolicy, CompiledPolicy, Rng
 
+#: The probability with which the confidence sets of an agent without a horizon may fail, at any time.
+DELTA = 0.01
+
 
 class Task(NamedTuple):
     """What a learner is to plan: blocks of m+L actions, with which kind of optimism."""
@@ -161,24 +164,21 @@ def make_learner(agent: LearningAgent, task: Task, actions: ActionSet, rng: Rng,
     """The policy of a learning agent that plans as the task says."""
     kind, m, gamma, L, A0, switch = task
     d, n = actions.d, m + L
-    if n > agent.horizon:
+    if agent.horizon is not None and n > agent.horizon:
         raise ValueError(f"horizon must hold a block of m+L={n} actions, got {agent.horizon}")
     if switch > 0.0 and actions.varies:
-        raise ValueError(
-            f"switch must be 0 on a {type(actions).__name__} set, where the arms of a plan are gone when "
-            f"it is repeated, got {switch:g}"
-        )
+        raise repeated_on(actions, switch)
     ball = isinstance(actions, Ball)
     matrix, rho = check_memory_matrix(A0, d, m, gamma, differentiable=ball and m > 0)
     one_by_one = kind == O3M or L == 1 or (kind == OM and not actions.varies)
     if m == 0 and one_by_one:
         # One feature a step, for OM-Block as well: a block of one.
-        config = _config(agent, task, d, rho)
+        config = make_config(agent, task, d, rho)
         learner = Learner(config._replace(kind=O3M), make_estimator(d, agent.lam), np.zeros((L, d)))
         M = matrix_power(matrix, gamma) if A0 is not None else np.zeros((0, 0))
         return MemorylessLearner(learner, np.ascontiguousarray(M), actions, rng=rng, step=step)
     D, rows = (d * n, 1) if kind == OM_BLOCK else (d, L)
-    config = _config(agent, task, d, rho)
+    config = make_config(agent, task, d, rho)
     if ball and switch > 0.0 and kind != OM_BLOCK:
         config, rows = config._replace(cyclic=True), m + n
     learner = Learner(config, make_estimator(D, agent.lam), np.zeros((rows, D)))
@@ -188,7 +188,15 @@ def make_learner(agent: LearningAgent, task: Task, actions: ActionSet, rng: Rng,
     return policy(learner, task, matrix, actions, rng=rng, step=step)
 
 
-def _config(agent: LearningAgent, task: Task, d: int, rho: float) -> LearnerConfig:
+def repeated_on(actions: ActionSet, switch: float) -> ValueError:
+    """What to raise where a plan cannot be repeated."""
+    return ValueError(
+        f"switch must be 0 on a {type(actions).__name__} set, where the arms of a plan are gone when "
+        f"it is repeated, got {switch:g}"
+    )
+
+
+def make_config(agent: LearningAgent, task: Task, d: int, rho: float) -> LearnerConfig:
     """Radius and efforts; rho bounds the powers of the memory matrix, see `theory.confidence_radius`."""
     kind, m, _, L, _, switch = task
     norm, D, size = 1.0, d, rho**2
@@ -200,13 +208,22 @@ def _config(agent: LearningAgent, task: Task, d: int, rho: float) -> LearnerConf
     return LearnerConfig(
         kind=kind,
         m=m,
-        confidence=-2.0 * math.log(1.0 / agent.horizon if agent.delta is None else agent.delta),
-        noise=norm * agent.subgaussian,
+        confidence=-2.0 * math.log(_delta(agent)),
+        noise=norm * (1.0 if agent.subgaussian is None else agent.subgaussian),
+        estimated=agent.subgaussian is None,
         prior=norm * math.sqrt(agent.lam),
         growth=size / (D * agent.lam),
-        by_determinant=agent.radius == "determinant",
+        by_determinant=agent.radius != "trace",
+        by_estimate=agent.radius == "estimate",
         switch=switch,
         cyclic=False,
         first=first._replace(stop=stop),
         later=later._replace(stop=stop),
     )
+
+
+def _delta(agent: LearningAgent) -> float:
+    """The probability with which the confidence sets may fail."""
+    if agent.delta is not None:
+        return agent.delta
+    return DELTA if agent.horizon is None else 1.0 / agent.horizon

@@ -23,7 +23,7 @@ class OFUL(LearningAgent):
     horizon: int
     lam: float
     delta: float | None
-    subgaussian: float
+    subgaussian: float | None
     switch: float
     radius: str
 
@@ -32,7 +32,7 @@ class OFUL(LearningAgent):
         horizon: int,
         lam: float = 1.0,
         delta: float | None = None,
-        subgaussian: float = 1.0,
+        subgaussian: float | None = 1.0,
         switch: float = 0.0,
         radius: str = "trace",
     ) -> None:

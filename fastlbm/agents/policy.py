@@ -96,7 +96,7 @@ class Policy(ABC):
     def absorb_late(self, b: Array, y: float, block: PastBlock) -> None:
         """A reward of the feature b, of a block that is over; `block` knows what came before this one."""
         if self.learner is not None:
-            absorb(self.learner.estimator, np.ascontiguousarray(b), 1.0, y)
+            absorb(self.learner.estimator, np.ascontiguousarray(b), 1.0, y, y * y)
             estimate(self.learner.estimator)
 
     def continue_from(self, before: Policy) -> None:  # noqa: B027  (most need no history)

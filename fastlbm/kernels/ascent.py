@@ -3,22 +3,24 @@
 Spectral projected gradient (Birgin, Martinez and Raydan): the step along P(x + step g) - x has the
 Barzilai-Borwein length and is accepted by a non-monotone Armijo rule. LANES starts climb side by side, one
 evaluation of all of them a tick, each with its own step, history and verdict; when one is done, the next
-start takes its lane.
+start takes its lane. When there are no more starts, lanes that are done are taken out.
 
 The objective of a cycle is that of the block behind its own last m actions, so that the windows wrap around;
-their gradient is folded back.
+their gradient is folded back. A block that continues a history, or that is followed by given actions, holds
+them at its ends, where they stay as they are.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from ._jit import inline, kernel, kernel_internal
 from ._types import Integers, Matrix, Rows, Vector
 from .arithmetic import column
-from .blocks import evaluate, features, make_work
+from .blocks import Work, evaluate, features, make_work
 from .memory import Memory
 from .optimism import Belief
 
@@ -37,13 +39,68 @@ _PATIENCE = 25.0
 _VALUE, _SLOPE, _CURVATURE, _LENGTH, _STEP, _FRACTION, _TAKEN = 0, 1, 2, 3, 4, 5, 6
 
 
+class Ends(NamedTuple):
+    """What stands at the ends of a block."""
+
+    lead: int  # so many of its own last actions precede it: m for cycles, else 0
+    head: int  # so many of its first actions are given
+    tail: int  # so many of its last actions are given
+
+
+class _Climb(NamedTuple):
+    """The starts that climb side by side, and room for their evaluation; N = n * lanes columns."""
+
+    lanes: int
+    lead: int  # columns that precede the blocks
+    point: Rows  # (d, N)
+    direction: Rows
+    grad: Rows
+    trial: Rows
+    trial_grad: Rows
+    state: Rows  # (7, lanes)
+    recent: Rows  # (_MEMORY, lanes) last values
+    where: Integers  # (lanes,) number of the start in each lane, -1 if it is done
+    age: Integers  # evaluations of it
+    accepted: Integers  # steps that it has taken
+    block: Rows  # (d, lead + N) what is evaluated
+    block_grad: Rows
+    trial_value: Vector  # (lanes,)
+    columns: Rows  # (3, N) scratch
+    work: Work
+
+
+@kernel
+def _make_climb(memory: Memory, A0: Matrix | None, n: int, lanes: int, lead: int) -> _Climb:
+    d, N = memory.d, n * lanes
+    lead = column(lead * lanes)
+    return _Climb(
+        lanes=lanes,
+        lead=lead,
+        point=np.zeros((d, N)),
+        direction=np.zeros((d, N)),
+        grad=np.zeros((d, N)),
+        trial=np.zeros((d, N)),
+        trial_grad=np.zeros((d, N)),
+        state=np.zeros((7, lanes)),
+        recent=np.zeros((_MEMORY, lanes)),
+        where=np.arange(lanes),
+        age=np.zeros(lanes, dtype=np.int64),
+        accepted=np.zeros(lanes, dtype=np.int64),
+        block=np.zeros((d, lead + N)),
+        block_grad=np.zeros((d, lead + N)),
+        trial_value=np.zeros(lanes),
+        columns=np.empty((3, N)),
+        work=make_work(memory, A0, lead + N, lanes),
+    )
+
+
 @kernel
 def ascend(
     memory: Memory,
     A0: Matrix | None,
     belief: Belief,
     x: Rows,
-    lead: int,
+    ends: Ends,
     ticks: int,
     tolerance: float,
     champion: float,
@@ -52,79 +109,126 @@ def ascend(
 ) -> int:
     """Improves the blocks that lie side by side in x (d, n*count), in place; fills values (count,).
 
-    `lead` is 0, or m for cycles: so many of its own last actions precede each block.
+    What `values` holds before is what each start is worth beyond its block, and counts.
 
     A start ends when its last _MEMORY steps together gained less than `tolerance` of its value, when no step
     helps, when it cannot beat the others or the value `champion`, or after `ticks` evaluations; all of them
     when another thread sets `stop` (1,). Returns the number of block values and gradients computed, over all
     starts.
     """
-    # Long: with the copy to x in a function of its own, and fewer lines, a cold plan takes 4% longer.
-    d, count = x.shape[0], values.shape[0]
+    count = values.shape[0]
     n = x.shape[1] // count
-    lanes = min(count, LANES)
-    N = n * lanes
-    lead = column(lead * lanes)
-    point, direction, grad = np.zeros((d, N)), np.zeros((d, N)), np.zeros((d, N))
-    trial, trial_grad = np.zeros((d, N)), np.zeros((d, N))
-    block, block_grad = np.zeros((d, lead + N)), np.zeros((d, lead + N))
-    work = make_work(memory, A0, lead + N, lanes)
-    columns = np.empty((3, N))
-    state = np.zeros((7, lanes))
-    recent = np.zeros((_MEMORY, lanes))
-    trial_value = np.zeros(lanes)
-    where = np.arange(lanes)
-    age = np.zeros(lanes, dtype=np.int64)
-    accepted = np.zeros(lanes, dtype=np.int64)
+    climb = _make_climb(memory, A0, n, min(count, LANES), ends.lead)
+    beyond = values.copy()
     for s in range(count):
         values[s] = -np.inf
-    for s in range(lanes):
-        _load(x, count, s, point, direction, s, lanes)
-    _move(point, grad, direction, trial, trial_grad, lanes, state, columns)
-    following = lanes
-    active = lanes
+    for s in range(climb.lanes):
+        _load(x, count, s, climb.point, climb.direction, s, climb.lanes)
+    _move(climb)
+    following = climb.lanes
+    active = climb.lanes
     evaluations = 0
     while active > 0 and stop[0] == 0:
-        _wrap(trial, lead, block)
-        evaluate(memory, A0, belief, block, lanes, work, trial_value, block_grad)
-        _fold(block_grad, lead, trial_grad)
+        _wrap(climb.trial, climb.lead, climb.block)
+        evaluate(
+            memory, A0, belief, climb.block, climb.lanes, climb.work, climb.trial_value, climb.block_grad
+        )
+        _fold(climb.block_grad, climb.lead, climb.trial_grad)
+        _hold(climb.trial_grad, ends.head * climb.lanes, ends.tail * climb.lanes)
         evaluations += active
-        _lane_sums(direction, trial_grad, lanes, state, _CURVATURE)
-        for s in range(lanes):
-            state[_TAKEN, s] = 0.0
-            if where[s] < 0:
-                continue
-            new = trial_value[s]
-            age[s] += 1
-            done = age[s] >= ticks
-            if _is_accepted(state, recent, accepted[s], s, new):
-                oldest = recent[accepted[s] % _MEMORY, s]
-                _accept(state, recent, accepted[s], s, lanes, new, trial_grad)
-                accepted[s] += 1
-                if new > values[where[s]]:
-                    values[where[s]] = new
-                    champion = max(champion, new)
-                    for i in range(d):
-                        for t in range(n):
-                            x[i, t * count + where[s]] = trial[i, t * lanes + s]
-                if accepted[s] > _MEMORY:
-                    gain = new - oldest
-                    done = done or gain <= tolerance * abs(new) or new + _PATIENCE * gain < champion
-            else:
-                done = _shorten(state, s, new) or done
-            if done:
-                state[_TAKEN, s] = 0.0
-                where[s] = -1
-                if following < count:
-                    where[s], age[s], accepted[s] = following, 0, 0
-                    _load(x, count, following, point, direction, s, lanes)
-                    following += 1
-                else:
-                    active -= 1
-        _move(point, grad, direction, trial, trial_grad, lanes, state, columns)
-        _lane_sums(direction, grad, lanes, state, _SLOPE)
-        _lane_sums(direction, direction, lanes, state, _LENGTH)
+        _lane_sums(climb.direction, climb.trial_grad, climb.lanes, climb.state, _CURVATURE)
+        active, following, champion = _judge(
+            climb, x, beyond, values, active, following, ticks, tolerance, champion
+        )
+        if 2 * active <= climb.lanes and active > 0:
+            climb = _without_done(memory, A0, climb, n, ends.lead)
+        _move(climb)
+        _lane_sums(climb.direction, climb.grad, climb.lanes, climb.state, _SLOPE)
+        _lane_sums(climb.direction, climb.direction, climb.lanes, climb.state, _LENGTH)
     return evaluations
+
+
+@inline
+def _judge(
+    climb: _Climb,
+    x: Rows,
+    beyond: Vector,
+    values: Vector,
+    active: int,
+    following: int,
+    ticks: int,
+    tolerance: float,
+    champion: float,
+) -> tuple[int, int, float]:
+    """Each lane takes its step or shortens it; one that is done gives its lane to the next start.
+
+    Returns how many are active, which start comes next, and the best value so far.
+    """
+    d, lanes, count = x.shape[0], climb.lanes, values.shape[0]
+    n = x.shape[1] // count
+    state, recent, where = climb.state, climb.recent, climb.where
+    age, accepted, trial = climb.age, climb.accepted, climb.trial
+    for s in range(lanes):
+        state[_TAKEN, s] = 0.0
+        if where[s] < 0:
+            continue
+        new = climb.trial_value[s] + beyond[where[s]]
+        age[s] += 1
+        done = age[s] >= ticks
+        if _is_accepted(state, recent, accepted[s], s, new):
+            oldest = recent[accepted[s] % _MEMORY, s]
+            _accept(state, recent, accepted[s], s, lanes, new, climb.trial_grad)
+            accepted[s] += 1
+            if new > values[where[s]]:
+                values[where[s]] = new
+                champion = max(champion, new)
+                for i in range(d):
+                    for t in range(n):
+                        x[i, t * count + where[s]] = trial[i, t * lanes + s]
+            if accepted[s] > _MEMORY:
+                gain = new - oldest
+                done = done or gain <= tolerance * abs(new) or new + _PATIENCE * gain < champion
+        else:
+            done = _shorten(state, s, new) or done
+        if done:
+            state[_TAKEN, s] = 0.0
+            where[s] = -1
+            if following < count:
+                where[s], age[s], accepted[s] = following, 0, 0
+                _load(x, count, following, climb.point, climb.direction, s, lanes)
+                following += 1
+            else:
+                active -= 1
+    return active, following, champion
+
+
+@kernel
+def _without_done(memory: Memory, A0: Matrix | None, climb: _Climb, n: int, lead: int) -> _Climb:
+    """The same climb with half of the lanes, or fewer, all of them active but at most one in two."""
+    lanes, left = climb.lanes, 0
+    for s in range(lanes):
+        left += climb.where[s] >= 0
+    fewer = lanes
+    while fewer >= 2 * left:
+        fewer //= 2
+    out = _make_climb(memory, A0, n, fewer, lead)
+    at = 0
+    for s in range(lanes):
+        # Lanes that are done fill up what is left, in their order.
+        if climb.where[s] < 0 and fewer - at <= left:
+            continue
+        left -= climb.where[s] >= 0
+        out.where[at], out.age[at], out.accepted[at] = climb.where[s], climb.age[s], climb.accepted[s]
+        out.state[:, at] = climb.state[:, s]
+        out.recent[:, at] = climb.recent[:, s]
+        for i in range(climb.point.shape[0]):
+            for t in range(n):
+                w, v = t * lanes + s, t * fewer + at
+                out.point[i, v], out.direction[i, v] = climb.point[i, w], climb.direction[i, w]
+                out.grad[i, v], out.trial[i, v] = climb.grad[i, w], climb.trial[i, w]
+                out.trial_grad[i, v] = climb.trial_grad[i, w]
+        at += 1
+    return out
 
 
 @inline
@@ -216,8 +320,23 @@ def _load(x: Rows, count: int, index: int, point: Rows, direction: Rows, s: int,
             direction[i, t * lanes + s] = 0.0
 
 
+@inline
+def _move(climb: _Climb) -> None:
+    """Accepted starts move to their trial point and get a new direction; all get a new trial point."""
+    _move_lanes(
+        climb.point,
+        climb.grad,
+        climb.direction,
+        climb.trial,
+        climb.trial_grad,
+        climb.lanes,
+        climb.state,
+        climb.columns,
+    )
+
+
 @kernel_internal
-def _move(
+def _move_lanes(
     point: Rows,
     grad: Rows,
     direction: Rows,
@@ -227,7 +346,6 @@ def _move(
     state: Rows,
     columns: Rows,
 ) -> None:
-    """Accepted starts move to their trial point and get a new direction; all get a new trial point."""
     d, N = point.shape
     for t in range(0, N, lanes):
         for s in range(lanes):
@@ -264,11 +382,11 @@ def _lane_sums(x: Rows, y: Rows, lanes: int, state: Rows, row: int) -> None:
             state[row, s] = total[s]
         return
     for s in range(lanes):
-        total_s = 0.0
-        for i in range(d):
-            for w in range(s, N, lanes):
-                total_s += x[i, w] * y[i, w]
-        state[row, s] = total_s
+        state[row, s] = 0.0
+    for i in range(d):
+        for t in range(0, N, lanes):
+            for s in range(lanes):
+                state[row, s] += x[i, t + s] * y[i, t + s]
 
 
 @kernel_internal
@@ -301,3 +419,14 @@ def _fold(block_grad: Rows, lead: int, grad: Rows) -> None:
             grad[i, w] = block_grad[i, lead + w]
         for w in range(lead):
             grad[i, (w - lead) % N] += block_grad[i, w]
+
+
+@kernel_internal
+def _hold(grad: Rows, head: int, tail: int) -> None:
+    """Given actions do not move: no gradient in the first `head` columns and the last `tail`."""
+    d, N = grad.shape
+    for i in range(d):
+        for w in range(head):
+            grad[i, w] = 0.0
+        for w in range(N - tail, N):
+            grad[i, w] = 0.0

@@ -16,18 +16,19 @@ from ._types import Integers, Rows, Vector
 MANY = 2**62
 
 # The counters: the position in the block that comes next, how often the block is to be played, how often it
-# was, the step of the episode that comes next, plans so far.
-_POSITION, _REPEATS, _PASSES, _STEP, _PLANS = 0, 1, 2, 3, 4
+# was, the step of the episode that comes next, plans so far, actions of the block.
+_POSITION, _REPEATS, _PASSES, _STEP, _PLANS, _LENGTH = 0, 1, 2, 3, 4, 5
 
 
 class BlockState(NamedTuple):
-    """A block of n actions at work, all of it changed in place."""
+    """A block at work, all of it changed in place: the first `length` of n actions that there is room for."""
 
     actions: Rows  # (n, d)
     expected: Vector  # (n,) expected rewards, once they repeat
     reward_sums: Vector  # (lead+n,) sum of the rewards observed in each `slot`
     reward_counts: Vector  # (lead+n,) how many they are
-    counters: Integers  # (5,)
+    reward_squares: Vector  # (lead+n,) sum of their squares
+    counters: Integers  # (6,)
 
 
 def make_block_state(n: int, d: int, step: int = 0, lead: int = 0) -> BlockState:
@@ -36,21 +37,24 @@ def make_block_state(n: int, d: int, step: int = 0, lead: int = 0) -> BlockState
     The rewards of the first `lead` actions of a first pass, before which something else was played, are kept
     apart from those of later passes.
     """
-    counters = np.zeros(5, dtype=np.int64)
+    counters = np.zeros(6, dtype=np.int64)
     counters[_STEP] = step
+    counters[_LENGTH] = n
     return BlockState(
         actions=np.zeros((n, d)),
         expected=np.zeros(n),
         reward_sums=np.zeros(lead + n),
         reward_counts=np.zeros(lead + n),
+        reward_squares=np.zeros(lead + n),
         counters=counters,
     )
 
 
 def check_block(block: BlockState) -> None:
     """Raise a `ValueError` unless the block is one that can be played on."""
-    n, (position, often, passes, step, plans) = len(block.actions), block.counters.tolist()
-    if not (0 <= position < n and 0 <= passes <= often <= MANY and 0 <= step < MANY and plans >= 0):
+    room, (position, often, passes, step, plans, n) = len(block.actions), block.counters.tolist()
+    played = 0 <= passes <= often <= MANY and 0 <= step < MANY and plans >= 0
+    if not (1 <= n <= room and 0 <= position < n and played):
         raise ValueError(f"a block of {n} actions cannot stand at {block.counters.tolist()}")
     if passes == often and position > 0:
         raise ValueError(f"a block that is done cannot stand at {position}")
@@ -73,6 +77,12 @@ def plans_made(block: BlockState) -> int:
 
 
 @inline
+def length(block: BlockState) -> int:
+    """How many actions the block has."""
+    return block.counters[_LENGTH]
+
+
+@inline
 def next_step(block: BlockState) -> int:
     """The step of the episode that comes next."""
     return block.counters[_STEP]
@@ -87,6 +97,13 @@ def set_next_step(block: BlockState, step: int) -> None:
 @inline
 def start_block(block: BlockState, repeats: int) -> None:
     """The actions are a new block, which is to be played `repeats` times."""
+    start_short_block(block, block.actions.shape[0], repeats)
+
+
+@inline
+def start_short_block(block: BlockState, n: int, repeats: int) -> None:
+    """The first n actions are a new block, which is to be played `repeats` times."""
+    block.counters[_LENGTH] = n
     block.counters[_POSITION] = 0
     block.counters[_PASSES] = 0
     block.counters[_REPEATS] = repeats
@@ -124,7 +141,7 @@ def following(position: int, passes: int, n: int) -> tuple[int, int]:
 def next_action(block: BlockState) -> Vector:
     """A copy of the action (d,) that comes next, which counts as played."""
     position, passes, _ = cursor(block)
-    move_cursor(block, *following(position, passes, len(block.actions)), 1)
+    move_cursor(block, *following(position, passes, length(block)), 1)
     return block.actions[position].copy()
 
 
@@ -132,7 +149,7 @@ def played_actions(block: BlockState) -> Rows:
     """The actions of the present pass that were played, all of them once the block is done."""
     if plans_made(block) == 0:
         return block.actions[:0]
-    return block.actions if is_done(block) else block.actions[: cursor(block)[0]]
+    return block.actions[: length(block) if is_done(block) else cursor(block)[0]]
 
 
 @inline
@@ -147,6 +164,7 @@ def add_reward(block: BlockState, position: int, passes: int, y: float) -> None:
     at = slot(position, passes, block.reward_sums.shape[0] - block.actions.shape[0])
     block.reward_sums[at] += y
     block.reward_counts[at] += 1.0
+    block.reward_squares[at] += y * y
 
 
 @inline
@@ -155,3 +173,4 @@ def clear_rewards(block: BlockState) -> None:
     for j in range(block.reward_sums.shape[0]):
         block.reward_counts[j] = 0.0
         block.reward_sums[j] = 0.0
+        block.reward_squares[j] = 0.0

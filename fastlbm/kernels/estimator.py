@@ -26,7 +26,10 @@ REFRESH = 512
 _PIVOT_ROUNDING, _LOST = 16.0, 2.0**12
 
 # Entries of the ledger.
-SAMPLES, LOG_DET, UPDATES, LAM = 0, 1, 2, 3
+SAMPLES, LOG_DET, UPDATES, LAM, SQUARES, SQUARES_LOST = 0, 1, 2, 3, 4, 5
+
+#: The noise before there is data: sigma^2 ~ InverseGamma(shape, scale), a weak prior.
+NOISE_SHAPE, NOISE_SCALE = 1.0, 0.1
 
 
 class Estimator(NamedTuple):
@@ -40,7 +43,9 @@ class Estimator(NamedTuple):
     U_lost: Vector
     V_inv: Matrix  # of all features
     theta: Vector
-    ledger: Vector  # samples, ln det V/det(lam I), updates since the last refresh, lam
+    ledger: (
+        Vector  # (6,) samples, ln det V/det(lam I), updates since the last refresh, lam, sum of y^2 (twice)
+    )
 
 
 def make_estimator(D: int, lam: float) -> Estimator:
@@ -55,13 +60,16 @@ def make_estimator(D: int, lam: float) -> Estimator:
         U_lost=np.zeros(D),
         V_inv=eye / lam,
         theta=np.zeros(D),
-        ledger=np.array([0.0, 0.0, 0.0, lam]),
+        ledger=np.array([0.0, 0.0, 0.0, lam, 0.0, 0.0]),
     )
 
 
 @kernel
-def absorb(e: Estimator, b: Vector, count: float, total: float) -> None:
-    """Feature b (D,) seen `count` times with rewards that sum to `total`; theta is left alone."""
+def absorb(e: Estimator, b: Vector, count: float, total: float, squares: float) -> None:
+    """Feature b (D,) seen `count` times with rewards that sum to `total`, their squares to `squares`.
+
+    theta is left alone.
+    """
     D = b.shape[0]
     w = np.empty(D)
     squared = 0.0
@@ -71,7 +79,7 @@ def absorb(e: Estimator, b: Vector, count: float, total: float) -> None:
             s += e.V_inv[i, j] * b[j]
         w[i] = s
         squared += b[i] * s
-    _add(e, b, count, total)
+    _add(e, b, count, total, squares)
     growth = 1.0 + count * max(squared, 0.0)
     scale = count / growth
     for i in range(D):
@@ -86,8 +94,8 @@ def absorb(e: Estimator, b: Vector, count: float, total: float) -> None:
 
 
 @kernel
-def absorb_all(e: Estimator, F: Rows, counts: Vector, totals: Vector) -> None:
-    """Features F (rows, D), each with its count and its sum of rewards; then theta."""
+def absorb_all(e: Estimator, F: Rows, counts: Vector, totals: Vector, squares: Vector) -> None:
+    """Features F (rows, D), each with its count and its sums of rewards and of their squares; then theta."""
     rows, D = F.shape
     b = np.empty(D)
     for row in range(rows):
@@ -95,9 +103,9 @@ def absorb_all(e: Estimator, F: Rows, counts: Vector, totals: Vector) -> None:
             for i in range(D):
                 b[i] = F[row, i]
             if rows < D:
-                absorb(e, b, counts[row], totals[row])
+                absorb(e, b, counts[row], totals[row], squares[row])
             else:
-                _add(e, b, counts[row], totals[row])
+                _add(e, b, counts[row], totals[row], squares[row])
     if rows >= D:
         refresh(e)
     estimate(e)
@@ -114,10 +122,23 @@ def estimate(e: Estimator) -> None:
         e.theta[i] = s
 
 
+@kernel_norefcount
+def noise_variance(e: Estimator) -> float:
+    """The posterior mean of sigma^2 in the conjugate regression, theta ~ N(0, sigma^2/lam I).
+
+    The residual y^T y - theta^T U is the sum of squared one-step errors, (y - <b, theta>)^2/(1 + b^T V^-1 b).
+    """
+    residual = e.ledger[SQUARES] + e.ledger[SQUARES_LOST]
+    for i in range(e.theta.shape[0]):
+        residual -= e.theta[i] * (e.U[i] + (e.U_recent[i] + e.U_lost[i]))
+    return (NOISE_SCALE + 0.5 * max(residual, 0.0)) / (NOISE_SHAPE + 0.5 * e.ledger[SAMPLES])
+
+
 @kernel_internal
-def _add(e: Estimator, b: Vector, count: float, total: float) -> None:
+def _add(e: Estimator, b: Vector, count: float, total: float, squares: float) -> None:
     D = b.shape[0]
     e.ledger[SAMPLES] += count
+    e.ledger[SQUARES], e.ledger[SQUARES_LOST] = _sum(e.ledger[SQUARES], squares, e.ledger[SQUARES_LOST])
     for i in range(D):
         e.U_recent[i] += total * b[i]
         for j in range(D):

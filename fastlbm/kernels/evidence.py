@@ -112,7 +112,7 @@ def absorb_reward(candidates: CandidateSet, features: Vector, y: float) -> None:
         total = candidates.residual[0, j] + share
         candidates.residual[1, j] = share - (total - candidates.residual[0, j])
         candidates.residual[0, j] = total
-        absorb(e, b, 1.0, y)
+        absorb(e, b, 1.0, y, y * y)
         estimate(e)
 
 

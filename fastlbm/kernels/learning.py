@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import kernel, kernel_norefcount
+from ._jit import kernel, kernel_internal, kernel_norefcount
 from ._types import Matrix, Rows
-from .block_state import BlockState, clear_rewards, plans_made
+from .block_state import BlockState, clear_rewards, length, plans_made
 from .blocks import features, make_work
-from .estimator import LOG_DET, SAMPLES, Estimator, absorb_all
+from .estimator import LAM, LOG_DET, SAMPLES, Estimator, absorb_all, noise_variance
 from .memory import Memory
 from .optimism import OM_BLOCK
 from .search import Effort
@@ -26,10 +26,12 @@ class LearnerConfig(NamedTuple):
     kind: int  # O3M, OM or OM_BLOCK
     m: int
     confidence: float  # 2 ln(1/delta)
-    noise: float  # factor of the root
+    noise: float  # factor of the root ...
+    estimated: bool  # ... times the noise that the rewards show
     prior: float  # what is added to it
     growth: float  # the root holds ln(1 + growth * samples) D times ...
     by_determinant: bool  # ... or ln det V/det(lam I)
+    by_estimate: bool  # what is added follows from the estimate, where that is less
     switch: float
     cyclic: bool  # blocks are planned and repeated as cycles: every reward is learned from
     first: Effort  # for the first plan
@@ -50,20 +52,47 @@ def radius(config: LearnerConfig, e: Estimator) -> float:
     volume = e.ledger[LOG_DET]
     if not config.by_determinant:
         volume = e.theta.shape[0] * math.log1p(config.growth * e.ledger[SAMPLES])
-    return config.noise * math.sqrt(config.confidence + max(volume, 0.0)) + config.prior
+    noise = config.noise
+    if config.estimated:
+        noise *= math.sqrt(noise_variance(e))
+    noise *= math.sqrt(config.confidence + max(volume, 0.0))
+    return noise + _bias(e, noise, config.prior) if config.by_estimate else noise + config.prior
+
+
+@kernel_internal
+def _bias(e: Estimator, noise: float, prior: float) -> float:
+    """A bound on lam ||theta*||, in the norm of V^-1, that is never more than the prior one, sqrt(lam).
+
+    ||theta*|| <= 1 gives lam/sqrt(least eigenvalue of V). And ||theta*|| <= ||theta|| + ||theta* - theta||,
+    the last at most the radius over that eigenvalue, gives a bound in which the radius occurs: solved for it.
+    """
+    lam, size, squared = e.ledger[LAM], 0.0, 0.0
+    D = e.theta.shape[0]
+    for i in range(D):
+        for j in range(D):
+            size += e.V_inv[i, j] * e.V_inv[i, j]
+            squared += e.theta[i] * e.V_inv[i, j] * e.theta[j]
+    share = lam * math.sqrt(size)  # at least lam over the least eigenvalue
+    bound = min(prior, prior * math.sqrt(share))
+    if share < 1.0:
+        bound = min(bound, (noise + lam * math.sqrt(max(squared, 0.0))) / (1.0 - share) - noise)
+    return bound
 
 
 @kernel
 def learn_from_block(config: LearnerConfig, e: Estimator, F: Rows, block: BlockState) -> None:
     """The estimator takes in what the block collected, which is cleared; OM-Block the sum of its rewards."""
-    counts, totals = np.zeros(F.shape[0]), np.zeros(F.shape[0])
     skipped = 0 if config.cyclic else config.m
-    for j in range(skipped, block.reward_sums.shape[0]):
+    slots = block.reward_sums.shape[0] - block.actions.shape[0] + length(block)
+    F = F[: 1 if config.kind == OM_BLOCK else slots - skipped]
+    counts, totals, squares = np.zeros(F.shape[0]), np.zeros(F.shape[0]), np.zeros(F.shape[0])
+    for j in range(skipped, slots):
         row = 0 if config.kind == OM_BLOCK else j - skipped
         counts[row] = block.reward_counts[j]
         totals[row] += block.reward_sums[j]
+        squares[row] += block.reward_squares[j]
     if plans_made(block) > 0:
-        absorb_all(e, F, counts, totals)
+        absorb_all(e, F, counts, totals, squares)
     clear_rewards(block)
 
 

@@ -23,6 +23,7 @@ from .learning import Learner, LearnerConfig, block_features, cycle_features, le
 from .memory import Memory
 from .optimism import Belief
 from .rewards import History, ModelParams, product, push, response
+from .rolling import RollingPlanner, learn_rolling, plan_rolling
 from .search import search
 
 #: Greedy actions that differ by less are the same.
@@ -85,7 +86,8 @@ def _search_block(
             warm[i, t] = block.actions[t, i]
     belief = Belief(e.theta, e.V_inv, radius(config, e), config.kind)
     effort = config.later if started else config.first
-    best, _, _, _ = search(memory, A0, belief, n, config.cyclic, warm, effort, rng)
+    free = np.empty((d, 0))
+    best, _, _, _ = search(memory, A0, belief, n, config.cyclic, free, warm, effort, -np.inf, rng)
     if effort.stop[0] != 0:
         return  # nothing was planned: the block is still done
     lead = 0
@@ -204,6 +206,7 @@ _KERNELS: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
     BallPlanner: (learn_as_learner, plan_on_ball),
     MemorylessPlanner: (learn_as_learner, plan_without_memory),
     GreedyPlanner: (remember_block, plan_greedy),
+    RollingPlanner: (learn_rolling, plan_rolling),
 }
 
 

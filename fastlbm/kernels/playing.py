@@ -13,7 +13,7 @@ import numpy as np
 
 from ._jit import inline, kernel
 from ._types import Integers, Rows, Vector
-from .block_state import MANY, BlockState, add_reward, cursor, following, move_cursor
+from .block_state import MANY, BlockState, add_reward, cursor, following, length, move_cursor
 from .noise import draw
 from .rewards import History, ModelParams, product, push, response
 
@@ -66,7 +66,7 @@ def play_block(
     until: int,
 ) -> None:
     """Plays the block until it was played often enough or `until` steps are over."""
-    n, d = block.actions.shape
+    n, d = length(block), block.actions.shape[1]
     m = model.m
     actions, reward = block.actions, block.expected
     repeats_from = MANY if m < 0 else (m + n - 1) // n  # passes after which the window is the block's own

@@ -17,7 +17,7 @@ import numpy as np
 
 from ._jit import inline, kernel, kernel_internal
 from ._types import Integers, Matrix, Rows, Vector
-from .ascent import LANES, ascend, wrapped_rewards
+from .ascent import LANES, Ends, ascend, wrapped_rewards
 from .blocks import features, make_work
 from .memory import Memory
 from .optimism import OM_BLOCK, Belief
@@ -31,6 +31,8 @@ DRAWN = 8
 ORDERS = 24
 #: The length of an action that hardly counts, a rest, and how often one is drawn.
 REST, REST_SHARE = 0.03, 0.4
+#: A block that is worse than its rival by more than this share is not changed in search of a better one.
+NEAR = 0.03
 #: Cycles and changes end their ascents at so many times the tolerance.
 ROUGH = 100.0
 
@@ -59,22 +61,27 @@ def search(
     belief: Belief,
     n: int,
     wrap: bool,
+    before: Rows,
     warm: Rows,
     effort: Effort,
+    rival: float,
     rng: np.random.Generator,
 ) -> tuple[Rows, float, int, bool]:
     """The best block of n steps (with `wrap`: cycle of period n) that was found, (d, n).
 
-    `warm` (d, n*k) holds k blocks side by side to start from. Also returns its value, the number of block
-    values and gradients that were computed, and whether the last ascent converged.
+    Its first m actions are `before` (d, m) or, if that is (d, 0), to be found as well. `warm` (d, n*k) holds
+    k blocks side by side to start from. A block is of no use if it is not better than `rival`, -inf for none:
+    what cannot come near that value is given up early. Also returns its value, the number of block values and
+    gradients that were computed, and whether the last ascent converged.
     """
     x, lanes, evaluations = _make_starts(memory, A0, belief, n, wrap, warm, effort, rng)
-    lead = memory.m if wrap else 0
-    values = np.empty(lanes)
-    stop = effort.stop
-    evaluations += ascend(memory, A0, belief, x, lead, effort.ticks, effort.tolerance, -np.inf, values, stop)
+    ends, stop = Ends(memory.m if wrap else 0, before.shape[1], 0), effort.stop
+    _set_first(x, lanes, before)
+    values = np.zeros(lanes)
+    evaluations += ascend(memory, A0, belief, x, ends, effort.ticks, effort.tolerance, rival, values, stop)
     winner = _largest_at(values)
-    if not wrap and lanes > 1 and belief.kind != OM_BLOCK:
+    free = not wrap and ends.head == 0 and belief.kind != OM_BLOCK
+    if free and lanes > 1:
         winner = _best_when_repeated(memory, A0, belief, x, n, values, winner)
     best = _lane(x, lanes, winner)
     value = values[winner]
@@ -83,25 +90,28 @@ def search(
     outcome = np.empty(MOVES_AT_ONCE)
     rough = ROUGH * effort.tolerance
     for _ in range((effort.moves + MOVES_AT_ONCE - 1) // MOVES_AT_ONCE):
-        if evaluations >= effort.limit or stop[0] != 0:
+        if evaluations >= effort.limit or value < rival - NEAR * abs(rival) or stop[0] != 0:
             break
         for s in range(MOVES_AT_ONCE):
             _change(best, changed, s, memory.m, x, lanes, rng)
-        evaluations += ascend(memory, A0, belief, changed, lead, effort.ticks, rough, value, outcome, stop)
+            outcome[s] = 0.0
+        _set_first(changed, MOVES_AT_ONCE, before)
+        goal = max(value, rival)
+        evaluations += ascend(memory, A0, belief, changed, ends, effort.ticks, rough, goal, outcome, stop)
         s = _largest_at(outcome)
         if outcome[s] > value:
             value = outcome[s]
             best = _lane(changed, MOVES_AT_ONCE, s)
-    values = np.empty(1)
-    values[0] = value
-    last = 0
+    last, polished = 0, np.zeros(1)
     if effort.polish > 0:
         fine = 0.01 * effort.tolerance
-        last = ascend(memory, A0, belief, best, lead, effort.polish, fine, -np.inf, values, stop)
-    if not wrap and belief.kind != OM_BLOCK:
+        last = ascend(memory, A0, belief, best, ends, effort.polish, fine, -np.inf, polished, stop)
+    else:
+        polished[0] = value
+    if free:
         _turn_first_actions(memory, A0, belief, best)
-    converged = last < effort.polish or values[0] - value <= effort.tolerance * abs(value)
-    return best, values[0], evaluations + last, converged
+    converged = last < effort.polish or polished[0] - value <= effort.tolerance * abs(value)
+    return best, polished[0], evaluations + last, converged
 
 
 @kernel
@@ -137,6 +147,15 @@ def _make_starts(
     for s in range(first, lanes):
         _draw_start(memory, A0, belief, x, s, lanes, s - first, rng)
     return x, lanes, evaluations
+
+
+@kernel_internal
+def _set_first(x: Rows, lanes: int, before: Rows) -> None:
+    """The blocks in x begin with the actions `before`."""
+    for i in range(before.shape[0]):
+        for t in range(before.shape[1]):
+            for s in range(lanes):
+                x[i, t * lanes + s] = before[i, t]
 
 
 @kernel
@@ -213,11 +232,9 @@ def _cycle_starts(
     rests = REST_SHARE if d <= memory.m else 0.0
     for column in range(period * LANES):
         _draw_action(cycles, column, rests if column % 2 == 1 else 0.0, rng)
-    values = np.empty(LANES)
-    rough = ROUGH * effort.tolerance
-    evaluations = ascend(
-        memory, A0, belief, cycles, memory.m, effort.ticks, rough, -np.inf, values, effort.stop
-    )
+    values = np.zeros(LANES)
+    ends, rough = Ends(memory.m, 0, 0), ROUGH * effort.tolerance
+    evaluations = ascend(memory, A0, belief, cycles, ends, effort.ticks, rough, -np.inf, values, effort.stop)
     best = _largest_at(values)
     order = np.empty(period, dtype=np.int64)
     for copy in range(copies):

@@ -41,6 +41,7 @@ def plan_block(
     actions: ActionSet | None = None,
     seed: Seed = 0,
     previous: ArrayLike | None = None,
+    history: ArrayLike | None = None,
     starts: int | None = None,
     moves: int | None = None,
     max_evaluations: int | None = None,
@@ -49,10 +50,14 @@ def plan_block(
 ) -> Plan:
     """A block of m+L actions that maximises the UCB of `block_ucb` (its arguments have the same names).
 
+    With a `history` (m, d), the last actions that were played, the oldest first: L actions that maximise it
+    when they follow these. Rows of zeros stand for steps before the first. That is what `Rolling` plans, but
+    for what comes after the plan, which counts there and not here.
+
     On the ball: about `starts` ascents side by side, from good cycles and from actions drawn at random, and
-    `moves` local changes of the best block. With a `previous` plan (m+L, d) the defaults are few starts and
-    no moves, enough after one more block of data; without one there are 32 starts, more for long memories,
-    and (m+1)(m+L+20) moves.
+    `moves` local changes of the best block. With a `previous` plan of the same shape the defaults are
+    few starts and no moves, enough after one more block of data; without one there are 32 starts, more for
+    long memories, and (m+1)(m+L+20) moves.
     `max_evaluations` bounds the work: no ascent begins beyond it. On finite sets the plan is exact for O3M;
     `exact=True` refuses anything less. Deterministic for a seed.
 
@@ -65,6 +70,7 @@ def plan_block(
     L = validation.integer("L", L, low=1)
     gamma = validation.real("gamma", gamma)
     belief = make_belief(theta, V_inv, beta, optimism, d, m + L)
+    before = None if history is None else check_history(history, m, d)
     on_ball = actions is None or isinstance(actions, Ball)
     matrix, _ = check_memory_matrix(A0, d, m, gamma, differentiable=on_ball)
     tolerance = validation.real("tolerance", tolerance, low=0.0, open_low=True)
@@ -72,23 +78,25 @@ def plan_block(
         raise ValueError(f"actions must have the dimension d={d}, got {actions.d}")
     if actions is not None and not isinstance(actions, Ball):
         if actions.varies:
-            actions.require(m + L)
-        planner = FinitePlanner(arms_of(actions, m + L), m=m, gamma=gamma, A0=matrix)
-        return planner.plan(belief, L, seed, require_exact=exact)
+            actions.require(L if before is not None else m + L)
+        arms = arms_of(actions, m + L) if before is None else sets_after(before, actions.sets(), 0, L)
+        planner = FinitePlanner(arms, m=m, gamma=gamma, A0=matrix)
+        plan = planner.plan(belief, L, seed, require_exact=exact)
+        return without_first(plan, 0 if before is None else m)
     if exact:
         raise ValueError("exact plans need a finite set of actions, got exact=True for the ball")
-    warm = np.empty((0, d)) if previous is None else validation.array("previous", previous, (m + L, d))
+    warm = _warm(previous, before, (m + L, d))
     effort = _effort(m + L, m, previous is not None, starts, moves, max_evaluations, tolerance)
     rng = validation.generator("seed", seed)
-    best = search_ball(matrix, m, gamma, belief, m + L, warm=warm, effort=effort, rng=rng)
+    best = search_ball(matrix, m, gamma, belief, m + L, before=before, warm=warm, effort=effort, rng=rng)
     evaluations = best.evaluations
     for _ in range(SEARCHES - 1 if previous is None and d <= m else 0):
         if evaluations >= effort.limit:
             break
-        plan = search_ball(matrix, m, gamma, belief, m + L, warm=warm, effort=effort, rng=rng)
+        plan = search_ball(matrix, m, gamma, belief, m + L, before=before, warm=warm, effort=effort, rng=rng)
         evaluations += plan.evaluations
         best = max(best, plan, key=lambda p: p.value)
-    return replace(best, evaluations=evaluations)
+    return without_first(replace(best, evaluations=evaluations), 0 if before is None else m)
 
 
 def best_block(env: LBM, L: int = 20, seed: Seed = 0, **effort: int | None) -> Plan:
@@ -125,14 +133,19 @@ def search_ball(
     warm: Array,
     effort: Effort,
     rng: np.random.Generator,
+    before: Array | None = None,
     wrap: bool = False,
 ) -> Plan:
-    """The search of the ball for n actions, of a cycle with `wrap`; `warm` (n*k, d) holds k side by side."""
+    """The search of the ball for n actions, of a cycle with `wrap`; `warm` (n*k, d) holds k side by side.
+
+    The first m of the n actions are `before` (m, d), if given.
+    """
     memory, form = make_memory(A0, m, gamma)
     columns = np.ascontiguousarray(warm.T)
+    first = np.ascontiguousarray((np.empty((0, len(A0))) if before is None else before).T)
     effort = effort._replace(stop=np.zeros(1, dtype=np.int64))
     block, value, evaluations, converged = interruptible(
-        lambda: search(memory, form, belief, n, wrap, columns, effort, rng),
+        lambda: search(memory, form, belief, n, wrap, first, columns, effort, -np.inf, rng),
         stop=lambda on: effort.stop.fill(on),
     )
     return Plan(
@@ -143,6 +156,36 @@ def search_ball(
         exact=False,
         upper=math.inf,
     )
+
+
+def _warm(previous: ArrayLike | None, before: Array | None, shape: tuple[int, int]) -> Array:
+    """The block to start from, or none: a previous plan, after what was given before it."""
+    n, d = shape
+    if previous is None:
+        return np.empty((0, d))
+    if before is None:
+        return validation.array("previous", previous, (n, d))
+    return np.concatenate((before, validation.array("previous", previous, (n - len(before), d))))
+
+
+def check_history(history: ArrayLike, m: int, d: int) -> Array:
+    """The last m actions (m, d), checked."""
+    return validation.in_ball("history", validation.array("history", history, (m, d)))
+
+
+def sets_after(before: Array, sets: Array, step: int, n: int) -> Array:
+    """Sets of arms (m+n, K, d): the actions `before` (m, d), each a set of equal arms, then n sets.
+
+    These are `sets` (S, K, d) from a step on; behind the last it goes on.
+    """
+    later = sets[np.minimum(step + np.arange(n), len(sets) - 1)]
+    return np.concatenate((np.repeat(before[:, None], sets.shape[1], axis=1), later))
+
+
+def without_first(plan: Plan, m: int) -> Plan:
+    """The plan without its first m actions, which were given."""
+    indices = None if plan.indices is None else plan.indices[m:]
+    return replace(plan, actions=plan.actions[m:], indices=indices)
 
 
 def arms_of(actions: ActionSet, steps: int) -> Array:

@@ -5,6 +5,8 @@ How good they are is measured in bench/README.md (blocks and cycles) and by benc
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..kernels.search import Effort
 
 #: No limit on the evaluations.
@@ -31,6 +33,39 @@ RARE = Effort(starts=8, cycles=2, moves=16, ticks=150, polish=300, tolerance=1e-
 RARE_AND_LONG = Effort(
     starts=32, cycles=4, moves=100, ticks=300, polish=1200, tolerance=1e-6, limit=UNLIMITED
 )
+
+
+class RollingEffort(NamedTuple):
+    """How hard a rolling learner searches."""
+
+    longest: int  # period of the cycles that are tried
+    patience: int  # steps for which one more period is tried
+    cycle: Effort  # for each of them
+    steps: Effort  # for the actions that lead into the cycle
+
+
+def rolling_effort(d: int, m: int) -> RollingEffort:
+    """The effort of `Rolling`, measured by bench/learners.py: long memories have long cycles, hard to find.
+
+    >>> rolling_effort(3, m=2).longest
+    18
+    """
+    hard = m >= 3 or d <= m
+    cycle = Effort(
+        starts=4,
+        cycles=0,
+        moves=16 if hard else 8,
+        ticks=60 if hard else 40,
+        polish=0,
+        tolerance=1e-4,
+        limit=UNLIMITED,
+    )
+    return RollingEffort(
+        longest=6 * (m + 1),
+        patience=4 if hard else 30,
+        cycle=cycle,
+        steps=cycle._replace(starts=3, moves=0, ticks=30 if hard else 15),
+    )
 
 
 def cold_block(n: int, m: int) -> Effort:

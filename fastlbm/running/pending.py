@@ -10,7 +10,7 @@ import numpy as np
 
 from .._base.types import Array
 from ..agents.policy import PastBlock, Policy
-from ..kernels.block_state import BlockState, add_reward, next_step, slot
+from ..kernels.block_state import BlockState, add_reward, length, next_step, slot
 from ..kernels.optimism import OM_BLOCK
 
 #: Steps after which a reward that has not come is given up.
@@ -49,11 +49,12 @@ class PendingRewards:
         oldest = self._plan_of(next(iter(self._steps), start))
         while self._plans and (first := next(iter(self._plans))) < oldest:
             del self._plans[first]
+        n, m = int(length(policy.block)), learner.config.m
         self._plans[start] = _Plan(
-            n=len(policy.block.actions),
-            m=learner.config.m,
+            n=n,
+            m=m,
             member=policy.origin.member,
-            features=learner.features.copy(),
+            features=learner.features[: n + m].copy(),  # there may be room for longer blocks
             tally=np.zeros(2),
         )
 

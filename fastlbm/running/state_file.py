@@ -79,6 +79,7 @@ def read_state(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
         raise ValueError(f"path must be an undamaged state file, got {str(path)!r}, whose digest differs")
     if header["version"] == 1:
         arrays = {_renamed(name): array for name, array in arrays.items() if name not in _GONE_SINCE_1}
+        arrays = _completed(arrays)
     return header, arrays
 
 
@@ -117,6 +118,19 @@ def _renamed(name: str) -> str:
         if name == old or (old.endswith(".") and name.startswith(old)):
             return new + name.removeprefix(old)
     return name
+
+
+def _completed(arrays: dict[str, Array]) -> dict[str, Array]:
+    """With what version 1 did not keep: how long a block is, and squares of rewards, which nobody had."""
+    found = dict(arrays)
+    for name, array in arrays.items():
+        owner, _, field = name.rpartition(".")
+        if name.endswith("block.counters"):
+            found[name] = np.append(array, len(arrays[f"{owner}.actions"]))
+            found[f"{owner}.reward_squares"] = np.zeros_like(arrays[f"{owner}.reward_sums"])
+        elif field == "ledger":
+            found[name] = np.concatenate((array, np.zeros((*array.shape[:-1], 2))), axis=-1)
+    return found
 
 
 def fill(name: str, array: Array, saved: Array) -> None:

@@ -34,6 +34,8 @@ def agents(horizon: int = 300) -> dict[str, lbm.agents.Agent]:
         "Doubling": lbm.Doubling(lbm.O3M(2, -3.0, 20)),
         "rarely": lbm.O3M(2, -3.0, horizon, L=5, switch=1.0),
         "OFUL rarely": lbm.OFUL(horizon, switch=0.5),
+        "Rolling": lbm.Rolling(2, -3.0),
+        "Rolling rarely": lbm.Rolling(2, -3.0, switch=1.0),
     }
 
 
@@ -104,7 +106,7 @@ def test_every_block_is_nearly_the_best_one_for_what_is_known(algorithm: str) ->
 
 def test_the_determinant_never_gives_a_larger_radius() -> None:
     pairs = []
-    for radius in ("trace", "determinant"):
+    for radius in ("trace", "determinant", "estimate"):
         live, _ = play_live(lbm.OFUL(50, radius=radius), ROTTING, 1)
         betas = []
         for _ in range(40):
@@ -112,7 +114,10 @@ def test_the_determinant_never_gives_a_larger_radius() -> None:
             live.update(0.1)
             betas.append(live.beta)
         pairs.append(betas)
-    assert (np.array(pairs[1]) <= np.array(pairs[0]) + 1e-12).all()
+    trace, determinant, estimate = np.array(pairs)
+    assert (determinant <= trace + 1e-12).all()
+    assert (estimate <= determinant + 1e-12).all()
+    assert estimate[-1] < 0.9 * determinant[-1]
 
 
 # --- the special cases of the paper ---------------------------------------------------------------------

@@ -196,13 +196,17 @@ def test_ten_thousand_mutated_files_never_fail_inside(
 # --- every agent and set of actions -------------------------------------------------------------------
 
 
+#: Agents that the first version did not have.
+LATER = {"Rolling"}
+
+
 def test_keys_of_cells_are_those_of_stored_studies() -> None:
     """A key that changes would compute again what is stored: made by the first version."""
     stored = json.loads((DATA / "study_keys.json").read_text())
     spec = parse(stored["study"])
     assert spec.fingerprint == stored["fingerprint"]
     assert {f"{c.env_name}/{c.agent_name}": spec.key(c) for c in spec.cells} == stored["keys"]
-    assert {cell.agent_name for cell in spec.cells} == set(AGENTS)
+    assert {cell.agent_name for cell in spec.cells} == set(AGENTS) - LATER
 
 
 def test_a_file_may_name_every_agent_and_every_set_of_actions() -> None:

@@ -86,7 +86,7 @@ def test_one_feature_after_the_other(D: int, lam: float) -> None:
     F, counts, totals = samples(N, D)
     e = make_estimator(D, lam)
     for t in range(N):
-        absorb(e, F[t], counts[t], totals[t])
+        absorb(e, F[t], counts[t], totals[t], 0.0)
         assert e.ledger[UPDATES] == t + 1
     check(e, lam, F, counts, totals)
     assert not e.theta.any()
@@ -98,11 +98,11 @@ def test_one_feature_after_the_other(D: int, lam: float) -> None:
 def test_a_feature_alone_leaves_theta() -> None:
     F, counts, totals = samples(REFRESH + 1, 2)
     e = make_estimator(2, 0.5)
-    absorb_all(e, F[:1], counts[:1], totals[:1])
+    absorb_all(e, F[:1], counts[:1], totals[:1], totals[:1])
     theta = e.theta.copy()
     assert theta.any()
     for t in range(1, REFRESH + 1):
-        absorb(e, F[t], counts[t], totals[t])
+        absorb(e, F[t], counts[t], totals[t], 0.0)
     np.testing.assert_array_equal(e.theta, theta)
 
 
@@ -113,7 +113,7 @@ def test_across_refreshes(D: int) -> None:
     F, counts, totals = samples(N, D)
     e = make_estimator(D, 0.4)
     for t in range(N):
-        absorb(e, F[t], counts[t], totals[t])
+        absorb(e, F[t], counts[t], totals[t], 0.0)
         if t + 1 in (1, REFRESH - 1, REFRESH, REFRESH + 1, 2 * REFRESH - 1, 2 * REFRESH, N):
             check(e, 0.4, F[: t + 1], counts[: t + 1], totals[: t + 1])
             estimate(e)
@@ -129,7 +129,7 @@ def test_across_refreshes_in_many_dimensions(D: int) -> None:
     F, counts, totals = samples(N, D)
     e = make_estimator(D, 2.0)
     for t in range(N):
-        absorb(e, F[t], counts[t], totals[t])
+        absorb(e, F[t], counts[t], totals[t], 0.0)
         if (t + 1) % 300 == 0 or t + 1 == N:
             check(e, 2.0, F[: t + 1], counts[: t + 1], totals[: t + 1])
 
@@ -142,7 +142,13 @@ def test_features_in_blocks(D: int, rows: str) -> None:
     F, counts, totals = samples(4 * n, D)
     e = make_estimator(D, 0.6)
     for t in range(4):
-        absorb_all(e, F[n * t : n * t + n], counts[n * t : n * t + n], totals[n * t : n * t + n])
+        absorb_all(
+            e,
+            F[n * t : n * t + n],
+            counts[n * t : n * t + n],
+            totals[n * t : n * t + n],
+            totals[n * t : n * t + n],
+        )
         seen = slice(0, n * t + n)
         check(e, 0.6, F[seen], counts[seen], totals[seen])
         check_theta(e, 0.6, F[seen], counts[seen], totals[seen])
@@ -155,7 +161,7 @@ def test_blocks_in_66_dimensions(rows: int) -> None:
     e = make_estimator(66, 1.5)
     for t in range(10):
         seen = slice(rows * t, rows * t + rows)
-        absorb_all(e, F[seen], counts[seen], totals[seen])
+        absorb_all(e, F[seen], counts[seen], totals[seen], totals[seen])
     check(e, 1.5, F, counts, totals)
     check_theta(e, 1.5, F, counts, totals)
 
@@ -170,7 +176,7 @@ def test_rows_that_were_not_seen_do_not_count(rows: int) -> None:
     e = make_estimator(4, 0.9)
     for t in range(3):
         seen = slice(rows * t, rows * t + rows)
-        absorb_all(e, F[seen], counts[seen], totals[seen])
+        absorb_all(e, F[seen], counts[seen], totals[seen], totals[seen])
     check(e, 0.9, F[1::2], counts[1::2], totals[1::2])
     check_theta(e, 0.9, F[1::2], counts[1::2], totals[1::2])
 
@@ -192,10 +198,12 @@ def test_any_blocks(D: int, lam: float, blocks: list[tuple[int, int]], whole: bo
         totals[counts == 0.0] = 0.0
         parts.append((F, counts, totals))
         if whole:
-            absorb_all(e, F, counts, totals)
+            absorb_all(e, F, counts, totals, totals)
         else:
             for row in range(rows):
-                absorb_all(e, F[row : row + 1], counts[row : row + 1], totals[row : row + 1])
+                absorb_all(
+                    e, F[row : row + 1], counts[row : row + 1], totals[row : row + 1], totals[row : row + 1]
+                )
     F, counts, totals = (np.concatenate(part) for part in zip(*parts, strict=True))
     check(e, lam, F, counts, totals)
     np.testing.assert_allclose(
@@ -208,9 +216,9 @@ def test_a_count_stands_for_that_many_samples() -> None:
     F, counts, totals = samples(5, 3)
     together, apart = make_estimator(3, 0.7), make_estimator(3, 0.7)
     for b, count, total in zip(F, counts, totals, strict=True):
-        absorb(together, b, count, total)
+        absorb(together, b, count, total, 0.0)
         for _ in range(int(count)):
-            absorb(apart, b, 1.0, total / count)
+            absorb(apart, b, 1.0, total / count, 0.0)
     np.testing.assert_allclose(together.V_inv, apart.V_inv, rtol=1e-12, atol=1e-14)
     assert together.ledger[LOG_DET] == pytest.approx(apart.ledger[LOG_DET], rel=1e-13)
     assert together.ledger[SAMPLES] == apart.ledger[SAMPLES]
@@ -221,7 +229,7 @@ def test_a_refresh_changes_rounding_only_and_the_second_one_nothing() -> None:
     F, counts, totals = samples(50, 4)
     e = make_estimator(4, 0.3)
     for t in range(50):
-        absorb(e, F[t], counts[t], totals[t])
+        absorb(e, F[t], counts[t], totals[t], 0.0)
     V_inv, log_det = e.V_inv.copy(), e.ledger[LOG_DET]
     refresh(e)
     np.testing.assert_allclose(e.V_inv, V_inv, rtol=1e-12, atol=1e-14)
@@ -264,7 +272,7 @@ def absorb_in_turn(e: Estimator, features: Array, rewards: Array, n: int) -> Non
     """The features (k, D) in turn, n of them."""
     k = len(features)
     for t in range(n):
-        absorb(e, features[t % k], 1.0, rewards[t % k])
+        absorb(e, features[t % k], 1.0, rewards[t % k], 0.0)
 
 
 def check_drift(D: int, k: int, n: int, lam: float, rtol: float) -> None:
@@ -304,7 +312,7 @@ def test_a_hundred_million_updates_do_not_drift(D: int, k: int, lam: float) -> N
 def learned(D: int, N: int, lam: float = 1.0) -> Estimator:
     e = make_estimator(D, lam)
     for b, count, total in zip(*samples(N, D), strict=True):
-        absorb(e, b, count, total)
+        absorb(e, b, count, total, 0.0)
     return e
 
 
@@ -323,7 +331,7 @@ def test_a_plan_lasts_no_longer_than_half_of_what_was_before() -> None:
     F = np.full((4, 2), 1e-9)
     for samples, passes in ((0, 1), (4, 1), (15, 1), (16, 2), (800, 100)):
         e = make_estimator(2, 1.0)
-        absorb_all(e, F[:1], np.array([float(samples)]), np.zeros(1))
+        absorb_all(e, F[:1], np.array([float(samples)]), np.zeros(1), np.zeros(1))
         assert passes_of_plan(e, F, 1.0, 0) == passes
         assert passes_of_plan(e, F, 0.0, 0) == 1
     assert passes_of_plan(e, np.eye(2), 1.0, 0) == repeats(e, np.eye(2), 1.0, 0)

@@ -17,7 +17,7 @@ from .states import LANES, Model, ucb
 #: Actions of the blocks that are valued side by side.
 _COLUMNS = 2**14
 #: Windows that a beam search may solve in all, which decides its width.
-_BEAM_WINDOWS = 2e6
+BEAM_WINDOWS = 2e6
 #: Size up to which spectra are taken: LAPACK's threads get in the way of others (measured: seconds at 300).
 SMALL = 64
 
@@ -124,14 +124,19 @@ class Objective:
         )
 
 
-def plan_by_search(model: Model, objective: Objective, L: int, rng: np.random.Generator) -> Plan:
-    """A beam search, then a coordinate search; both again from the neighbourhood of what they found."""
+def plan_by_search(
+    model: Model, objective: Objective, L: int, rng: np.random.Generator, windows: float = BEAM_WINDOWS
+) -> Plan:
+    """A beam search, then a coordinate search; both again from the neighbourhood of what they found.
+
+    The beam solves `windows` of them at most.
+    """
     m, K = model.m, model.K
     constant = np.repeat(np.arange(min(K, LANES))[:, None], m, axis=1)
     starts = np.concatenate((constant, rng.integers(K, size=(LANES // 4, m))))
     best, value = np.zeros(m + L, dtype=np.intp), -math.inf
     for _ in range(2):
-        indices = objective.improve(beam(model, objective.belief, L, starts))
+        indices = objective.improve(beam(model, objective.belief, L, starts, windows))
         higher = objective.total(indices)
         if higher > value:
             best, value = indices, higher
@@ -144,12 +149,12 @@ def plan_by_search(model: Model, objective: Objective, L: int, rng: np.random.Ge
     return objective.plan(best, value, _largest_value(model, objective.belief, L), exact=False)
 
 
-def beam(model: Model, belief: Belief, L: int, starts: Index) -> Index:
+def beam(model: Model, belief: Belief, L: int, starts: Index, most: float = BEAM_WINDOWS) -> Index:
     """A block of m+L arms by beam search on the additive UCB, from the first windows `starts` (count, m)."""
     m, K, d = model.m, model.K, model.d
     theta, V_inv, beta, kind = belief
-    width = int(np.clip(_BEAM_WINDOWS / (K * L), 16, LANES))
-    starts = starts[: max(width, int(_BEAM_WINDOWS / (4 * K)))]
+    width = int(np.clip(most / (K * L), 16, LANES))
+    starts = starts[: max(width, int(most / (4 * K)))]
     windows = np.unique(starts, axis=0) if m > 0 else starts[:1]
     score = np.zeros(len(windows))
     blocks = windows.copy()

@@ -16,10 +16,10 @@ from ..._base import validation
 from ..._base.types import Array, Seed
 from ...kernels.optimism import O3M, OM, OM_BLOCK, Belief
 from ..plans import Cycle, Index, Plan
-from .beam import Objective, plan_by_search
+from .beam import BEAM_WINDOWS, Objective, plan_by_search
 from .cycles import closed_walk, maximum_mean_cycle, search_cycle
 from .programs import early_steps, follow, late_steps, plan_additive, plan_joint
-from .states import WINDOWS, Model, States, Table, Tables, ucb
+from .states import WINDOWS, Model, States, Table, Tables, places, ucb
 
 #: Bytes that tables may take.
 BUDGET = 2**30
@@ -27,6 +27,8 @@ BUDGET = 2**30
 _CYCLE_OPERATIONS = 5e8
 #: Of these, what is spent before a search for a good cycle.
 _EASY_CYCLE = 1e8
+#: States times arms that a policy is found for in every plan from a history, some milliseconds.
+_CONTINUED_OPERATIONS = 1e6
 #: The same for a horizon, about ten seconds.
 _HORIZON_OPERATIONS = 1e10
 
@@ -61,7 +63,14 @@ class FinitePlanner:
         self._tables: Tables | None = None
 
     def plan(
-        self, belief: Belief, L: int, rng: Seed = 0, *, start: int = 0, require_exact: bool = False
+        self,
+        belief: Belief,
+        L: int,
+        rng: Seed = 0,
+        *,
+        start: int = 0,
+        require_exact: bool = False,
+        windows: float = BEAM_WINDOWS,
     ) -> Plan:
         """The block of m+L arms with the largest UCB, its first action at step `start`.
 
@@ -71,7 +80,8 @@ class FinitePlanner:
         Of blocks with the same value, O3M on (K, d) takes the one whose first m arms earn most after the
         last m, as in a cycle; exactly so unless ties are too many.
 
-        Tables beyond the budget raise a `ValueError` with `require_exact`, else a beam search plans.
+        Tables beyond the budget raise a `ValueError` with `require_exact`, else a beam search plans, which
+        solves about so many `windows`.
         """
         # With gamma = 0 the parts of OM-Block are m+L actions, all alike.
         lead, L = (0, self._lead + L) if belief.kind == OM_BLOCK else (self._lead, L)
@@ -82,7 +92,7 @@ class FinitePlanner:
         objective = Objective(model, belief, model.m + L)
         with np.errstate(all="ignore"):
             if not model.fits(L, belief, self.budget, require_exact):
-                plan = plan_by_search(model, objective, L, validation.generator("seed", rng))
+                plan = plan_by_search(model, objective, L, validation.generator("seed", rng), windows)
             elif kind == O3M:
                 plan = plan_additive(self._tables_of(model), objective, L)
             else:
@@ -121,6 +131,27 @@ class FinitePlanner:
                     indices, exact = closed_walk(states, values, period, indices, _CYCLE_OPERATIONS)
             average = objective.total(indices) / period
         return Cycle(actions=model.arms[indices], average=average, exact=exact, indices=indices)
+
+    def continued(self, belief: Belief, recent: Index, steps: int) -> Index | None:
+        """What the policy with the largest average UCB in the long run plays after the arms `recent` (m,).
+
+        Arms (K, d); O3M. Each arm is the best for its UCB and the bias of the state that it leads to. None
+        where the states are too many to be looked at in every plan.
+        """
+        model = self.model
+        S, K = model.K**model.m, model.K
+        if S * K > _CONTINUED_OPERATIONS or not model.fits(1, belief, self.budget, False):
+            return None
+        tables, theta, V_inv = self._tables_of(model), _own(belief.theta), _own(belief.V_inv)
+        with np.errstate(all="ignore"):
+            values = tables.values(model.m, theta, V_inv, float(belief.beta))
+            bias = maximum_mean_cycle(tables.states, values).bias
+        state, found = int(recent @ places(K, model.m)), np.empty(steps, dtype=np.intp)
+        for t in range(steps):
+            following = (state * K + np.arange(K)) % S
+            found[t] = np.argmax(values[tables.states.rank[state]] + bias[following])
+            state = int(following[found[t]])
+        return found
 
     def long_run(self, theta: Array) -> Cycle:
         """The largest long-run average reward: a maximum mean cycle over the K^m states; arms (K, d).
