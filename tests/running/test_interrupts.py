@@ -62,10 +62,11 @@ def test_a_search_that_is_told_to_stop_evaluates_nothing_more() -> None:
     theta = np.array([0.6, 0.8])
     memory, A0 = make_memory(np.eye(2), 1, -2.0)
     belief = Belief(theta, np.eye(2), 0.0, O3M)
+    free = np.empty((2, 0))
     for flag in (0, 1):
         effort = COLD_BLOCK._replace(stop=np.array([flag]))
         _, _, evaluations, _ = search(
-            memory, A0, belief, 9, False, np.empty((2, 0)), effort, np.random.default_rng(0)
+            memory, A0, belief, 9, False, free, free, effort, -np.inf, np.random.default_rng(0)
         )
         assert (evaluations == 0) == bool(flag)
 
@@ -81,6 +82,8 @@ AGENTS = [
     lbm.O3M(1, -2.0, 100, L=3),
     lbm.OMBlock(1, -2.0, 100, L=3),
     lbm.O3M(1, -2.0, 100, L=3, switch=1.0),
+    lbm.Rolling(1, -2.0),
+    lbm.Rolling(1, -2.0, switch=1.0),
     lbm.EvidenceSelector([(0, 0.0), (1, -2.0), (2, -1.0)], 100, L=3),
     lbm.BanditCombiner([(0, 0.0), (1, -2.0)], 100, L=3),
 ]
