@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         O3M,
         OFUL,
         OM,
+        Auto,
         BanditCombiner,
         Cyclic,
         Doubling,
@@ -92,6 +93,7 @@ __all__ = [
     "O3M",
     "OFUL",
     "OM",
+    "Auto",
     "Ball",
     "BanditCombiner",
     "Contextual",
@@ -119,6 +121,7 @@ __all__ = [
 #: The module that owns each public name; a name that is not here is a module itself.
 _OWNERS = {
     "Study": "experiments.study",
+    "Auto": "agents",
     "BanditCombiner": "agents",
     "EvidenceSelector": "agents",
     "Ball": "model.actions",

@@ -85,6 +85,46 @@ def draw_plan(
     return figure
 
 
+def draw_beliefs(
+    memory: Mapping[int, float] | None,
+    gamma: Mapping[float, float] | None,
+    theta: Array | None,
+    spread: Array | None,
+    *,
+    title: str = "",
+) -> Figure:
+    """Probabilities of memory and of gamma as bars, theta (d,) with its spread (d,); None is left out.
+
+    >>> figure = draw_beliefs({0: 0.1, 1: 0.9}, None, np.array([0.6, 0.8]), np.array([0.1, 0.1]))
+    >>> [axes.get_xlabel() for axes in figure.axes]
+    ['memory m', 'coordinate of theta']
+    """
+    from matplotlib.figure import Figure
+
+    bars = {"memory m": memory, "exponent gamma": gamma}
+    shown = {name: values for name, values in bars.items() if values}
+    panels = max(len(shown) + (theta is not None), 1)
+    figure = Figure(figsize=(min(2.6 * panels, PAGE), 2.4), layout="constrained")
+    axes = list(figure.subplots(1, panels, squeeze=False)[0])
+    for panel, (name, values) in zip(axes, shown.items(), strict=False):
+        places = np.array(list(values), dtype=np.float64)
+        width = 0.8 * float(np.diff(places).min()) if len(places) > 1 else 0.2
+        panel.bar(places, list(values.values()), width=width, color="#0072B2")
+        panel.set(xlabel=name, ylabel="probability", ylim=(0.0, 1.0))
+    if theta is not None:
+        error = None if spread is None else 2.0 * spread
+        axes[-1].errorbar(np.arange(1, len(theta) + 1), theta, error, fmt="o", color="#0072B2", capsize=3)
+        axes[-1].axhline(0.0, color="black", linewidth=0.6)
+        axes[-1].set(xlabel="coordinate of theta", ylabel="estimate, 2 standard deviations")
+    for panel in axes:
+        panel.tick_params(labelsize=SMALL)
+        panel.xaxis.label.set_size(FONT)
+        panel.yaxis.label.set_size(FONT)
+    if title:
+        figure.suptitle(title, fontsize=FONT)
+    return figure
+
+
 def _draw_coordinates(axes: Axes, block: Array, direction: Array) -> None:
     """The actions (n, d) as columns of colours, with a bar that says what they mean."""
     n, d = block.shape

@@ -3,6 +3,7 @@
 `__all__` is the one list of agents: study files may name every one of them but `Agent`, the base class.
 """
 
+from .auto import Auto
 from .bandit_combiner import BanditCombiner
 from .base import Agent
 from .block_learners import O3M, OM, OMBlock
@@ -18,6 +19,7 @@ __all__ = [
     "OFUL",
     "OM",
     "Agent",
+    "Auto",
     "BanditCombiner",
     "Cyclic",
     "Doubling",

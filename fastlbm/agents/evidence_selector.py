@@ -143,22 +143,7 @@ class SelectorPolicy(MemberPolicy):
 
     def log_evidence(self) -> Array:
         """ln p(rewards | candidate) (N,), up to a constant that all candidates share."""
-        n = self.candidates.ledger[:, SAMPLES]
-        log_det = self.candidates.ledger[:, LOG_DET]
-        rest = self.candidates.residual[0]
-        if self.agent.sigma is not None:
-            s2 = self.agent.sigma**2
-            known: Array = -0.5 * (n * math.log(2.0 * math.pi * s2) + log_det + rest / s2)
-            return known
-        a, b = PRIOR_SHAPE, PRIOR_SCALE
-        result: Array = (
-            gammaln(a + 0.5 * n)
-            - gammaln(a)
-            + a * math.log(b)
-            - (a + 0.5 * n) * np.log(b + 0.5 * rest)
-            - 0.5 * (n * math.log(2.0 * math.pi) + log_det)
-        )
-        return result
+        return log_evidence(self.candidates, self.agent.sigma)
 
     def recent_actions(self) -> Array:
         """The last actions that were played, as many as the longest memory on offer needs."""
@@ -218,3 +203,20 @@ class SelectorPolicy(MemberPolicy):
         # The members' estimators are rows of these, their own features are not used.
         members = super().state().items()
         return arrays | {n: a for n, a in members if ".estimator." not in n and not n.endswith(".features")}
+
+
+def log_evidence(candidates: CandidateSet, sigma: float | None) -> Array:
+    """ln p(rewards | candidate) (N,), up to a constant that all candidates share; without sigma, over it."""
+    n, log_det, rest = candidates.ledger[:, SAMPLES], candidates.ledger[:, LOG_DET], candidates.residual[0]
+    if sigma is not None:
+        known: Array = -0.5 * (n * math.log(2.0 * math.pi * sigma**2) + log_det + rest / sigma**2)
+        return known
+    a, b = PRIOR_SHAPE, PRIOR_SCALE
+    result: Array = (
+        gammaln(a + 0.5 * n)
+        - gammaln(a)
+        + a * math.log(b)
+        - (a + 0.5 * n) * np.log(b + 0.5 * rest)
+        - 0.5 * (n * math.log(2.0 * math.pi) + log_det)
+    )
+    return result

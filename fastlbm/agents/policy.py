@@ -7,6 +7,7 @@ others plan in Python between compiled stretches of play.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import numpy as np
 from .._base.types import Array
 from ..kernels.block_state import BlockState, check_block, is_done, make_block_state, plans_made
 from ..kernels.episode import plan_next_block, run_blocks
-from ..kernels.estimator import absorb, estimate
+from ..kernels.estimator import absorb, estimate, noise_variance
 from ..kernels.learning import Learner
 from ..kernels.playing import Recorder, elapsed, play_block
 from ..kernels.rewards import History, ModelParams
@@ -105,6 +106,16 @@ class Policy(ABC):
     def details(self) -> dict[str, Any]:
         """What there is to tell of the episode, as arrays by name."""
         return {}
+
+    def beliefs(self) -> dict[str, Any]:
+        """What a policy that learns believes: theta, how far it may be off, and the noise."""
+        if self.learner is None:
+            return {}
+        e, d = self.learner.estimator, self.block.actions.shape[1]
+        if len(e.theta) != d:  # OM-Block has one theta for a whole block, and learns from sums
+            return {}
+        noise = math.sqrt(noise_variance(e))
+        return {"theta": e.theta.copy(), "spread": noise * np.sqrt(np.diag(e.V_inv)), "noise": noise}
 
     def state(self) -> dict[str, Array]:
         """Everything that changes, by name, except the generator."""
@@ -209,6 +220,9 @@ class WrappingPolicy(Policy):
 
     def details(self) -> dict[str, Any]:
         return self.inner.details()
+
+    def beliefs(self) -> dict[str, Any]:
+        return self.inner.beliefs()
 
     def state(self) -> dict[str, Array]:
         return self.inner.state()

@@ -21,17 +21,29 @@ from ..kernels.block_state import (
     played_actions,
     start_short_block,
 )
-from ..kernels.estimator import make_estimator, passes_of_plan
+from ..kernels.blocks import compute_features, make_work
+from ..kernels.estimator import SAMPLES, make_estimator, passes_of_plan
 from ..kernels.learning import Learner, learn_from_block, radius
 from ..kernels.memory import make_memory
 from ..kernels.optimism import O3M, Belief
-from ..kernels.rolling import RollingConfig, RollingPlanner, check_outlook, features_after, make_outlook
+from ..kernels.rolling import (
+    SETTLED,
+    RollingConfig,
+    RollingPlanner,
+    check_outlook,
+    features_after,
+    forget_cycle,
+    make_outlook,
+    move_on,
+    plan_block_from_here,
+)
 from ..model.actions import ActionSet, Ball
 from ..model.lbm import LBM
 from ..model.memory_matrix import check_memory_matrix
 from ..planning.blocks import sets_after
 from ..planning.effort import rolling_effort
 from ..planning.finite import FinitePlanner
+from ..planning.finite.states import ucb
 from .base import LearningAgent
 from .learners import CompiledLearner, LearnerPolicy, Task, make_config, make_learner, repeated_on
 from .policy import Policy, Rng
@@ -40,13 +52,42 @@ from .policy import Policy, Rng
 PLAY = 3
 #: With `switch` on arms: actions until a cycle has closed, else they are played once.
 LONGEST = 64
-#: Windows that a search on arms may solve for a plan.
-WINDOWS = 1e5
+#: Windows that a search on arms may solve for a plan, and bytes of tables instead of a search.
+WINDOWS, BUDGET = 1e5, 2**20
+#: What may come after an arm of a set that is revealed: so many draws.
+FUTURES = 8
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
 class Rolling(LearningAgent):
-    """Plans from where it is: the learner to use when m and gamma are known."""
+    """Plans from where it is, and learns from every reward: the learner to use when m and gamma are known.
+
+    The paper's blocks begin with m actions whose rewards are neither counted nor learned from, and end
+    without a future. But the last m actions are known, so every reward is linear in a feature that can be
+    computed. Each plan maximises O3M's sum of optimistic rewards (Remark 3, rmk:over_opt) over `ahead`
+    actions that follow what was really played, and over what comes after them: the best cycle of the present
+    belief that a search finds, entered at the phase that is best in the long run. `play` actions of it are
+    played, then the rest is the start of the next plan. Neither matters much; the defaults are 3(m+1) and 3.
+
+    `subgaussian` is the factor of the noise; None estimates it from the rewards, by the posterior mean of
+    sigma^2 in the conjugate regression. `horizon` sets delta to 1/horizon; without one the radius is that of
+    delta = 0.01, and holds at any time. `lam`, `radius` and `A0` are as for `O3M`. With `switch` = C > 0 a
+    plan is the way into a cycle and the cycle, which is repeated until det V has grown by the factor 1 + C,
+    or for half of the time before it: a few dozen plans for 10^8 steps. How arms are planned for is told by
+    `ArmPlans` in agents/rolling.py.
+
+    Proven: with a number for `subgaussian` the confidence sets hold at all times with probability 1 - delta
+    (Abbasi-Yadkori, Pal and Szepesvari 2011, Theorem 2; for radius="estimate" with the lines in
+    kernels/learning.py), for every reward that is learned from. Not proven: a bound on the regret, and
+    anything with an estimated noise, whose estimate is put in the place of the factor. Confidence sets that
+    adapt to unknown noise and are proven are those of Jun and Kim (2024).
+
+    >>> import fastlbm as lbm
+    >>> env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)
+    >>> run = lbm.run(env, lbm.Rolling(m=1, gamma=-2.0), T=200, seed=0)
+    >>> bool(run.reward[-1] > 130.0)
+    True
+    """
 
     m: int
     gamma: float
@@ -83,7 +124,9 @@ class Rolling(LearningAgent):
         if ahead is not None:
             ahead = validation.integer("ahead", ahead, low=1)
         if play is not None:
-            play = validation.integer("play", play, low=1, high=_ahead(ahead, memory))
+            play = validation.integer("play", play, low=1)
+            if play > ahead_of(ahead, memory):
+                raise ValueError(f"play must be at most ahead, {ahead_of(ahead, memory)}, got {play}")
         if A0 is not None:
             d = len(validation.array("A0", A0, (None, None)))
             A0, _ = check_memory_matrix(A0, d, memory, gamma)
@@ -103,84 +146,177 @@ class Rolling(LearningAgent):
         return kind(self, task, actions, rng=rng, step=step)
 
 
-def _ahead(ahead: int | None, m: int) -> int:
+def ahead_of(ahead: int | None, m: int) -> int:
     """How far a plan looks: three turns of m+1 actions, unless told."""
     return 3 * (m + 1) if ahead is None else ahead
+
+
+class BallPlans:
+    """What to play next on the ball, after a history: the outlook and the effort of one memory size."""
+
+    def __init__(self, A0: Array, m: int, gamma: float, ahead: int, play: int) -> None:
+        d = len(A0)
+        check_memory_matrix(A0, d, m, gamma, differentiable=True)
+        self.A0, self.m, self.effort = A0, m, rolling_effort(d, m)
+        self.ahead, self.play = ahead, play
+        self.outlook = make_outlook(m, d, ahead, self.effort.longest)
+        self.use(gamma)
+
+    def use(self, gamma: float) -> None:
+        """Plan for this exponent from now on."""
+        self.memory = make_memory(writable(self.A0), self.m, gamma)
+        forget_cycle(self.outlook)
+
+    def planner(self, learner: Learner) -> RollingPlanner:
+        """The compiled planner of a learner."""
+        stop = learner.config.first.stop
+        memory, form = self.memory
+        return RollingPlanner(
+            learner=learner,
+            memory=memory,
+            A0=form,
+            outlook=self.outlook,
+            rolling=RollingConfig(
+                ahead=self.ahead,
+                play=self.play,
+                patience=self.effort.patience,
+                cycles=self.effort.cycle._replace(stop=stop),
+                steps=self.effort.steps._replace(stop=stop),
+            ),
+        )
+
+    def plan(self, learner: Learner, recent: Array, block: BlockState, rng: Rng) -> None:
+        """Start a block after the actions `recent` (m, d)."""
+        self.outlook.recent[:] = recent
+        plan_block_from_here(self.planner(learner), block, rng)
+
+    def played(self, steps: int) -> None:
+        """So many actions of the last plan were played."""
+        move_on(self.outlook, steps)
+
+    def state(self) -> dict[str, Array]:
+        """Everything that changes, by name."""
+        return {f"outlook.{name}": array for name, array in self.outlook._asdict().items()}
+
+    def check(self) -> None:
+        """Raise a `ValueError` if nothing can be planned from its state."""
+        check_outlook(self.outlook)
 
 
 class RollingOnBall(CompiledLearner):
     """Rolling on the ball, compiled."""
 
     def __init__(self, agent: Rolling, task: Task, actions: ActionSet, rng: Rng, step: int) -> None:
-        m, d = task.m, actions.d
+        m, d, ahead = task.m, actions.d, ahead_of(agent.ahead, task.m)
         matrix, rho = check_memory_matrix(agent.A0, d, m, task.gamma, differentiable=True)
-        ahead = _ahead(agent.ahead, m)
-        effort = rolling_effort(d, m)
-        room = max(ahead + m, effort.longest)
+        play = min(PLAY, ahead) if agent.play is None else agent.play
+        self.plans_ahead = BallPlans(matrix, m, task.gamma, ahead, play)
+        room = max(ahead + m, self.plans_ahead.effort.longest)
         config = make_config(agent, task, d, rho)._replace(m=0)  # all rewards are learned from
         learner = Learner(config, make_estimator(d, agent.lam), np.zeros((room, d)))
         super().__init__(learner, room, d, rng=rng, step=step)
-        memory, form = make_memory(writable(matrix), m, task.gamma)
-        rolling = RollingConfig(
-            ahead=ahead,
-            play=min(PLAY, ahead) if agent.play is None else agent.play,
-            patience=effort.patience,
-            cycles=effort.cycle._replace(stop=config.first.stop),
-            steps=effort.steps._replace(stop=config.first.stop),
-        )
-        self.planner = RollingPlanner(
-            learner=learner,
-            memory=memory,
-            A0=form,
-            outlook=make_outlook(m, d, ahead, effort.longest),
-            rolling=rolling,
-        )
+        self.planner = self.plans_ahead.planner(learner)
 
     def state(self) -> dict[str, Array]:
-        outlook = {f"outlook.{name}": array for name, array in self.planner.outlook._asdict().items()}
-        return super().state() | outlook
+        return super().state() | self.plans_ahead.state()
 
     def check(self) -> None:
         super().check()
-        check_outlook(self.planner.outlook)
+        self.plans_ahead.check()
 
     def recent_actions(self) -> Array:
         """The last m actions that were played."""
-        return _recent(self.planner.outlook.recent, self.block)
+        return _recent(self.plans_ahead.outlook.recent, self.block)
 
     def continue_from(self, before: Policy) -> None:
         if isinstance(before, RollingOnBall):
-            self.planner.outlook.recent[:] = before.recent_actions()
+            self.plans_ahead.outlook.recent[:] = before.recent_actions()
+
+
+class ArmPlans:
+    """What to play next on sets of arms, after a history.
+
+    Where all steps have the same few arms, that is what the policy with the largest average UCB in the long
+    run plays. On more arms, and where the sets to come are known, `ahead` steps are planned, by dynamic
+    programming where that is feasible, without a value of what comes after. Where sets are revealed step by
+    step, an arm is worth its UCB and what would follow on average: the best arms, one step after the other,
+    of sets that were seen before, drawn FUTURES times, for as long as the arm is remembered. To plan for
+    such sets as if they came would earn less than OFUL where rewards rise.
+    """
+
+    def __init__(self, actions: ActionSet, *, m: int, gamma: float, A0: Array, ahead: int) -> None:
+        self.m, self.gamma, self.A0, self.ahead = m, gamma, A0, ahead
+        self.sets, self._known_ahead = actions.sets(), actions.known_ahead
+        self._planner = None if actions.varies else self._planner_of(self.sets[0])
+        self._memory = make_memory(A0, m, gamma)
+
+    def _planner_of(self, arms: Array) -> FinitePlanner:
+        return FinitePlanner(arms, m=self.m, gamma=self.gamma, A0=self.A0, budget=BUDGET)
+
+    def policy(self, belief: Belief, arms: Any, steps: int) -> Any:
+        """What the best policy plays after the arms (m,), -1 for none: their numbers, or None."""
+        if self._planner is None or (arms < 0).any():
+            return None
+        return self._planner.continued(belief, arms, steps)
+
+    def search(self, belief: Belief, recent: Array, step: int, rng: Rng) -> tuple[Any, Array]:
+        """The next arms, by number, and their actions, from a step on, after the actions `recent` (m, d)."""
+        if not self._known_ahead:
+            best = np.array([int(np.argmax(self._worth(belief, recent, step, rng)))])
+            return best, self.sets[step][best]
+        after = sets_after(recent, self.sets, step, self.ahead)
+        plan = self._planner_of(after).plan(belief, self.ahead, rng, windows=WINDOWS)
+        assert plan.indices is not None
+        return plan.indices[self.m :], plan.actions[self.m :]
+
+    def _worth(self, belief: Belief, recent: Array, step: int, rng: Rng) -> Array:
+        """The UCB of every arm (K,) of a step, and what follows it on average."""
+        arms = self.sets[step]
+        K = len(arms)
+        windows = np.repeat(recent[:, None], K, axis=1)  # (m, K, d)
+        parts = belief.theta, belief.V_inv, belief.beta
+        worth = ucb(self._apply(windows, arms), *parts)
+        later = min(self.m, self.ahead - 1)
+        seen = rng.integers(step + 1, size=(later, FUTURES))
+        windows = np.repeat(np.concatenate((windows, arms[None]))[1:], FUTURES, axis=1)
+        for t in range(later):
+            # The reward of every arm of a set, one for each future, after each of the K first arms.
+            sets = np.tile(self.sets[seen[t]], (K, 1, 1))
+            directions = self._apply(windows, np.tile(belief.theta, (len(sets), 1)))
+            rewards = np.einsum("dn,nkd->nk", directions, sets)
+            best = rewards.argmax(axis=1)
+            worth += rewards.max(axis=1).reshape(K, FUTURES).mean(axis=1)
+            windows = np.concatenate((windows, sets[np.arange(len(sets)), best][None]))[1:]
+        return worth
+
+    def _apply(self, windows: Array, vectors: Array) -> Array:
+        """X^gamma x (d, n) of each of n windows (m, n, d) with its x (n, d)."""
+        memory, form = self._memory
+        n, d = vectors.shape
+        block = np.concatenate((windows, vectors[None])).transpose(2, 0, 1).reshape(d, -1)
+        work = make_work(memory, form, block.shape[1], n)
+        compute_features(memory, form, np.ascontiguousarray(block), n, work)
+        return np.ascontiguousarray(work.B[:, self.m * n :])
 
 
 class RollingOnArms(LearnerPolicy):
-    """Rolling on sets of arms.
-
-    Where all steps have the same few arms, what is played is the policy with the largest average UCB in the
-    long run. Elsewhere `ahead` steps are planned, by dynamic programming where that is feasible, without a
-    value of what comes after. Sets that are revealed step by step are planned for as if those to come were
-    those seen last, the latest first, and every step is planned anew.
-    """
+    """Rolling on sets of arms, see `ArmPlans`; where they are revealed, every step is planned anew."""
 
     def __init__(self, agent: Rolling, task: Task, actions: ActionSet, rng: Rng, step: int) -> None:
         m, d = task.m, actions.d
         matrix, rho = check_memory_matrix(agent.A0, d, m, task.gamma)
-        self.A0, self.ahead = writable(matrix), _ahead(agent.ahead, m)
-        self.play = min(PLAY, self.ahead) if agent.play is None else agent.play
+        A0, ahead = writable(matrix), ahead_of(agent.ahead, m)
+        self.play = min(PLAY, ahead) if agent.play is None else agent.play
         self.play = self.play if actions.known_ahead else 1
         room = max(self.play, LONGEST if task.switch > 0.0 else 0)
         config = make_config(agent, task, d, rho)._replace(m=0)  # all rewards are learned from
         learner = Learner(config, make_estimator(d, agent.lam), np.zeros((room, d)))
         super().__init__(learner, room, d, rng=rng, step=step)
-        self.task, self.actions, self.sets = task, actions, actions.sets()
-        self.memory = make_memory(self.A0, m, task.gamma)
-        self.planner = None if actions.varies else self._planner(self.sets[0])
+        self.plans_ahead = ArmPlans(actions, m=m, gamma=task.gamma, A0=A0, ahead=ahead)
+        self.task, self.sets, self.memory = task, actions.sets(), make_memory(A0, m, task.gamma)
         self.recent = np.zeros((m, d))
         # Arms of the last m actions, those of the block, and a cycle that comes after it: -1 behind its end.
         self.arms, self.chosen, self.cycle = np.full(m, -1), np.full(room, -1), np.full(room, -1)
-
-    def _planner(self, arms: Array) -> FinitePlanner:
-        return FinitePlanner(arms, m=self.task.m, gamma=self.task.gamma, A0=self.A0)
 
     def plan_next_block(self) -> None:
         config, e, F = self.learner
@@ -203,25 +339,19 @@ class RollingOnArms(LearnerPolicy):
 
     def _plan(self, belief: Belief) -> tuple[Any, Array]:
         """The next arms, and their actions."""
-        switch, arms = self.task.switch > 0.0, None
-        if self.planner is not None and (self.arms >= 0).all():
-            arms = self.planner.continued(belief, self.arms, LONGEST if switch else self.play)
-        if arms is not None:
-            begin, end = _closes(np.concatenate((self.arms, arms)), self.task.m) if switch else (0, 0)
-            if end > begin:
-                # The way into the cycle, and the cycle; at once if this is where it begins.
-                way, cycle = arms[:begin], arms[begin:end]
-                arms = way if begin > 0 else cycle
-                self.cycle[: len(cycle)] = cycle
-            return arms, self.sets[0][arms]
-        step, sets = int(next_step(self.block)), self.sets
-        if not self.actions.known_ahead:
-            sets, step = sets[max(step - self.ahead + 1, 0) : step + 1][::-1], 0
-        after = sets_after(self.recent, sets, step, self.ahead)
-        plan = self._planner(after).plan(belief, self.ahead, self.rng, windows=WINDOWS)
-        assert plan.indices is not None
-        part = slice(self.task.m, self.task.m + self.play)
-        return plan.indices[part], plan.actions[part]
+        settled = self.learner.estimator.ledger[SAMPLES] >= SETTLED * LONGEST
+        switch = self.task.switch > 0.0 and bool(settled)
+        arms = self.plans_ahead.policy(belief, self.arms, LONGEST if switch else self.play)
+        if arms is None:
+            arms, actions = self.plans_ahead.search(belief, self.recent, int(next_step(self.block)), self.rng)
+            return arms[: self.play], actions[: self.play]
+        begin, end = _closes(np.concatenate((self.arms, arms)), self.task.m) if switch else (0, 0)
+        if end > begin:
+            # The way into the cycle, and the cycle; at once if this is where it begins.
+            way, cycle = arms[:begin], arms[begin:end]
+            arms = way if begin > 0 else cycle
+            self.cycle[: len(cycle)] = cycle
+        return arms, self.sets[0][arms]
 
     def recent_actions(self) -> Array:
         """The last m actions that were played."""

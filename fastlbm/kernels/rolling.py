@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import inline, kernel
+from ._jit import inline, kernel, kernel_norefcount
 from ._types import Integers, Matrix, Rows, Vector
 from .block_state import BlockState, cursor, length, plans_made, start_short_block
 from .blocks import features, make_work
@@ -25,6 +25,8 @@ from .search import Effort
 
 #: The cycle is searched anew when det V has grown by this factor.
 NEW_CYCLE = 1.5
+#: A plan is played to its end only after so many times as many steps: the first ones are guesses.
+SETTLED = 4
 #: Most periods that are tried then.
 MOST_TRIES = 16
 
@@ -110,7 +112,24 @@ def _push_block(block: BlockState, outlook: Outlook) -> None:
                 outlook.recent[s, i] = block.actions[(n - back % n) % n, i]
             else:
                 outlook.recent[s, i] = outlook.recent[s + played, i]
+    move_on(outlook, played)
+
+
+@inline
+def move_on(outlook: Outlook, played: int) -> None:
+    """So many actions of the plan were played."""
     outlook.marks[_LEFT] = max(outlook.marks[_LEFT] - played, 0)
+
+
+def forget_cycle(outlook: Outlook) -> None:
+    """What comes after a plan is searched anew in the next one, from what there is."""
+    outlook.log_det[0] = -1e300  # less than any: the next plan searches
+
+
+@kernel_norefcount
+def plan_block_from_here(planner: RollingPlanner, block: BlockState, rng: np.random.Generator) -> None:
+    """`plan_rolling` for Python."""
+    plan_rolling(planner, block, rng)
 
 
 @inline
@@ -165,7 +184,7 @@ def _plan_from_here(
     outlook.plan[:] = plan
     marks[_LEFT], marks[_PHASE] = ahead, phase
     n = rolling.play
-    if config.switch > 0.0:
+    if config.switch > 0.0 and e.ledger[SAMPLES] >= SETTLED * (ahead + memory.m):
         marks[_ENTERED] = 1
         n = ahead + memory.m
     for t in range(n):

@@ -22,6 +22,7 @@ from ..kernels.block_state import is_done, next_action, next_step
 from ..kernels.learning import radius
 from ..model.actions import ActionSet
 from ..model.lbm import LBM
+from .explanation import Explanation
 from .pending import PATIENCE, PendingRewards
 from .seeds import streams
 from .state_file import VERSION, fill, fingerprint, read_state, write_state
@@ -103,6 +104,18 @@ class Live:
     def details(self) -> dict[str, Any]:
         """What the agent has to tell of its choices since it was started or loaded, as arrays by name."""
         return self._policy.details()
+
+    def explain(self) -> Explanation:
+        """What the agent believes, as of the last plan: print it, or take `as_dict()` or `plot()`.
+
+        >>> import fastlbm as lbm
+        >>> live = lbm.Auto().start(lbm.Ball(2), seed=0)
+        >>> action = live.act()
+        >>> sorted(live.explain().memory)
+        [0, 1, 2, 3, 4, 5, 6, 7, 8]
+        """
+        with self._lock:
+            return Explanation(step=self.t, **self._policy.beliefs())
 
     def act(self) -> Array:
         """The action (d,) of the next step, which is `t` - 1 afterwards."""

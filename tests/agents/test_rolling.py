@@ -173,7 +173,7 @@ def test_without_memory_it_is_oful() -> None:
 def test_restarts_know_the_past() -> None:
     agent = lbm.Doubling(lbm.Rolling(2, -3.0, horizon=20))
     live, actions = play_live(agent, lbm.LBM(THETA, m=2, gamma=-3.0, sigma=0.0), 22)
-    np.testing.assert_array_equal(live._policy.inner.planner.outlook.recent, actions[18:20])
+    np.testing.assert_array_equal(live._policy.inner.plans_ahead.outlook.recent, actions[18:20])
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ _CYCLE_OPERATIONS = 5e8
 #: Of these, what is spent before a search for a good cycle.
 _EASY_CYCLE = 1e8
 #: States times arms that a policy is found for in every plan from a history, some milliseconds.
-_CONTINUED_OPERATIONS = 1e6
+_CONTINUED_OPERATIONS = 1e5
 #: The same for a horizon, about ten seconds.
 _HORIZON_OPERATIONS = 1e10
 

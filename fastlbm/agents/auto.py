@@ -1,0 +1,91 @@
+"""Auto: owns the learner that is told nothing: its parameters, and the grid that it offers itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._base import validation
+from .._base.types import Array
+from .._base.values import writable
+from ..model.actions import ActionSet
+from ..model.lbm import LBM
+from .auto_policy import AutoPolicy
+from .base import LearningAgent
+from .policy import Policy, Rng
+
+#: The grid, unless told: memories, and exponents in steps of a quarter.
+MEMORIES = tuple(range(9))
+GAMMAS = tuple(k / 4 for k in range(-20, 13))
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+class Auto(LearningAgent):
+    """Told nothing: m, gamma, the noise and the horizon come from the data.
+
+    Every candidate (m, gamma) of a grid keeps a regression on all rewards, as in `EvidenceSelector`, with the
+    noise integrated out; each plan is that of `Rolling` for the most probable one. `memories` and `gammas`
+    restrict the grid, by default 0 to 8, and -5 to 3 in steps of a quarter. If the largest memory on offer is
+    the most probable, twice as many are offered, up to 64, and learn from the last thousand rewards.
+    Candidates whose evidence is far behind are given up and cost nothing. `lam`, `delta`, `subgaussian` and
+    `radius` are as for `Rolling`; a number for `subgaussian` is taken as sigma by the evidence as well.
+
+    If the errors of the most probable candidate are not noise, because the rewards follow no model of this
+    form, that is told once as a warning, and from then on by `live.explain()`, `live.details()` and
+    `run.details`. `live.explain()` says what is believed.
+
+    Proven: what `EvidenceSelector` says of the evidence, for candidates that are never given up. Not proven:
+    that the truth is found, which needs actions that tell candidates apart, and any bound on the regret.
+
+    >>> import fastlbm as lbm
+    >>> env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)
+    >>> run = lbm.run(env, lbm.Auto(), T=300, seed=0)
+    >>> int(run.details["m"][-1]), bool(run.reward[-1] > 190.0)
+    (1, True)
+    """
+
+    horizon: int | None
+    memories: tuple[int, ...] | None
+    gammas: tuple[float, ...] | None
+    lam: float
+    delta: float | None
+    subgaussian: float | None
+    radius: str
+    A0: Array | None
+
+    def __init__(
+        self,
+        horizon: int | None = None,
+        memories: Iterable[int] | None = None,
+        gammas: Iterable[float] | None = None,
+        lam: float = 1.0,
+        delta: float | None = None,
+        subgaussian: float | None = None,
+        radius: str = "estimate",
+        A0: ArrayLike | None = None,
+    ) -> None:
+        self._set_learning(
+            horizon=horizon, lam=lam, delta=delta, subgaussian=subgaussian, radius=radius, any_time=True
+        )
+        if memories is not None:
+            memories = tuple(int(validation.memory("memories", m, allow_inf=False)) for m in memories)
+        if gammas is not None:
+            gammas = tuple(validation.real("gammas", gamma) for gamma in gammas)
+        for name, values in (("memories", memories), ("gammas", gammas)):
+            if values is not None and (len(values) == 0 or len(set(values)) < len(values)):
+                raise ValueError(f"{name} must be distinct numbers, at least one, got {list(values)}")
+        if A0 is not None:
+            d = len(validation.array("A0", A0, (None, None)))
+            A0 = validation.symmetric("A0", validation.array("A0", A0, (d, d)))
+        self._set(memories=memories, gammas=gammas, A0=A0)
+
+    def _policy(self, actions: ActionSet, env: LBM | None, rng: Rng, step: int) -> Policy:
+        if self.A0 is not None and len(self.A0) != actions.d:
+            raise ValueError(f"A0 must have the dimension of the actions, {actions.d}, got {len(self.A0)}")
+        A0 = np.eye(actions.d) if self.A0 is None else writable(self.A0)
+        memories = MEMORIES if self.memories is None else self.memories
+        gammas = GAMMAS if self.gammas is None else self.gammas
+        return AutoPolicy(self, actions, A0, (memories, gammas, self.memories is None), rng=rng, step=step)

@@ -1,0 +1,70 @@
+"""Explanations: own what an agent at work believes, in words, as numbers and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._base.types import Array
+from ..plots import draw_beliefs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Probabilities below this are left out of the words.
+_TOLD = 0.005
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What an agent believes after `step` steps; None where it has no belief. `print` it to read it.
+
+    `memory` and `gamma` are probabilities by value, of an agent that does not know them; `noise` is the
+    standard deviation of a reward, `theta` (d,) the estimate and `spread` (d,) the standard deviation of each
+    of its entries, given the noise; `misfit` says that the rewards follow no model that the agent has.
+    """
+
+    step: int
+    memory: Mapping[int, float] | None = None
+    gamma: Mapping[float, float] | None = None
+    noise: float | None = None
+    theta: Array | None = None
+    spread: Array | None = None
+    misfit: bool | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same in plain Python, fit for JSON: keys of probabilities are text."""
+        found: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            if isinstance(value, Mapping):
+                found[name] = {f"{key:g}": float(p) for key, p in value.items()}
+            else:
+                found[name] = value.tolist() if isinstance(value, np.ndarray) else value
+        return found
+
+    def plot(self) -> Figure:
+        """The probabilities of memory and gamma, and theta with its spread."""
+        return draw_beliefs(
+            self.memory, self.gamma, self.theta, self.spread, title=f"After {self.step} steps"
+        )
+
+    def __str__(self) -> str:
+        lines = [f"After {self.step} steps:"]
+        for name, values in (("memory m", self.memory), ("exponent gamma", self.gamma)):
+            if values is not None:
+                likely = sorted(values.items(), key=lambda item: -item[1])
+                words = ", ".join(f"{value:g} ({100 * p:.0f}%)" for value, p in likely if p >= _TOLD)
+                lines.append(f"  {name}: {words}")
+        if self.noise is not None:
+            lines.append(f"  noise of a reward: {self.noise:.3g}")
+        if self.theta is not None and self.spread is not None:
+            pairs = zip(self.theta, self.spread, strict=True)
+            lines.append("  theta: " + ", ".join(f"{x:.3f} +- {s:.3f}" for x, s in pairs))
+        if self.misfit:
+            lines.append("  The rewards follow none of these models: the errors are not noise.")
+        if len(lines) == 1:
+            lines.append("  the agent does not learn, or has no theta of a step.")
+        return "\n".join(lines)
