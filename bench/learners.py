@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 import tracemalloc
 
@@ -33,6 +34,9 @@ def experiment() -> None:
     print(f"rotting, d=3, m=2, gamma=-3, sigma=0.1, L=20, delta=0.01, T={T}: total expected reward, 20 seeds")
     shape = {"m": 2, "gamma": -3.0, "horizon": T, "L": 20, "delta": 0.01}
     agents = {
+        "Rolling": lbm.Rolling(2, -3.0, T, delta=0.01),
+        "Rolling, noise known": lbm.Rolling(2, -3.0, T, delta=0.01, subgaussian=ROTTING.sigma),
+        "Rolling, switch=1": lbm.Rolling(2, -3.0, T, delta=0.01, switch=1.0),
         "O3M": lbm.O3M(**shape),
         "O3M, switch=1": lbm.O3M(**shape, switch=1.0),
         "OM": lbm.OM(**shape),
@@ -47,16 +51,16 @@ def experiment() -> None:
         rewards = np.array([run.reward[-1] for _, run in pairs])
         step = np.median([seconds for seconds, _ in pairs]) / T
         print(
-            f"  {name:14} {rewards.mean():6.1f} ({rewards.min():.1f} to {rewards.max():.1f}), "
-            f"{step * 1e6:6.2f} us = {step / yardstick:.2f} eigh a step"
+            f"  {name:20} {rewards.mean():6.1f} ({rewards.min():.1f} to {rewards.max():.1f}), "
+            f"{step * 1e6:6.2f} us = {step / yardstick:.2f} eigh a step, {1.0 / step:,.0f} steps a second"
         )
 
 
 def rarely() -> None:
     """switch=1 against drawing the noise alone, and against switch=0."""
-    print("rotting, d=3, m=2, gamma=-3, switch=1, L from theory")
-    for T in (10**5, 10**6, 10**7, 10**8):
-        agent = lbm.O3M(2, -3.0, T, switch=1.0)
+    print("rotting, d=3, m=2, gamma=-3, switch=1; O3M with L from theory")
+    for T, kind in itertools.product((10**5, 10**6, 10**7, 10**8), (lbm.O3M, lbm.Rolling)):
+        agent = kind(2, -3.0, T, switch=1.0)
         seconds, run = min((timed(agent, T) for _ in range(3)), key=lambda pair: pair[0])
         draws = min(T, 10**7)
         drawing = fastest(lambda n=draws: np.random.default_rng(0).standard_normal(n), rounds=3) * T / draws
@@ -65,8 +69,8 @@ def rarely() -> None:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         print(
-            f"  T={T:.0e}: {seconds:.3f} s = {seconds / drawing:.1f} times drawing the normals, "
-            f"{run.reward[-1] / T:.4f} a step, {run.plans} plans, {peak / 1024:.0f} KiB"
+            f"  {kind.__name__:7}, T={T:.0e}: {seconds:.3f} s = {seconds / drawing:.1f} times drawing the "
+            f"normals, {run.reward[-1] / T:.4f} a step, {run.plans} plans, {peak / 1024:.0f} KiB"
         )
     T = 10**5
     for L in (13, 20):

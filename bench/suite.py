@@ -111,6 +111,7 @@ ENTRIES: dict[str, Callable[[], Entry]] = {
     "cold plan": lambda: _plan(10, starts=2, moves=8),
     "warm plan": lambda: _plan(10, warm=True),
     "finite plan": lambda: _plan(10, actions=lbm.Finite(lbm.Ball(3).sample(6, seed=1))),
+    "Rolling": lambda: _episode(lbm.Rolling(2, -3.0), 12),
     "O3M": lambda: _episode(lbm.O3M(2, -3.0, 1_000, L=20), 22),
     "OM": lambda: _episode(lbm.OM(2, -3.0, 1_000, L=20), 22),
     "OFUL": lambda: _episode(lbm.OFUL(10_000), 100),

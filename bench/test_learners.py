@@ -15,6 +15,8 @@ ARMS = lbm.LBM(ROTTING.theta, m=2, gamma=-3.0, actions=lbm.Finite(lbm.Ball(3).sa
 PAIRS = [(m, gamma) for m in range(3) for gamma in (-3.0, -1.0)]
 CASES = {
     "O3M": (ROTTING, lbm.O3M(2, -3.0, 2_000, L=20), 2_000),
+    "Rolling": (ROTTING, lbm.Rolling(2, -3.0), 2_000),
+    "Rolling, switch=1": (ROTTING, lbm.Rolling(2, -3.0, switch=1.0), 1_000_000),
     "O3M, T=200": (ROTTING, lbm.O3M(2, -3.0, 2_000, L=20), 200),
     "OM": (ROTTING, lbm.OM(2, -3.0, 2_000, L=20), 2_000),
     "OM-Block": (ROTTING, lbm.OMBlock(2, -3.0, 1_000, L=10), 1_000),
@@ -26,6 +28,7 @@ CASES = {
     "Combiner": (ROTTING, lbm.BanditCombiner(PAIRS, 1_000, L=10, scale=0.01), 1_000),
     "selector": (ROTTING, lbm.EvidenceSelector(PAIRS, 1_000, L=20), 1_000),
     "O3M on arms": (ARMS, lbm.O3M(2, -3.0, 2_000, L=20), 2_000),
+    "Rolling on arms": (ARMS, lbm.Rolling(2, -3.0), 2_000),
     "OFUL on arms": (ARMS, lbm.OFUL(5_000), 5_000),
 }
 

@@ -38,11 +38,15 @@ _SOLID, _DASHED, _DOTTED, _MIXED, _LONG = "-", (0, (4, 1.5)), (0, (1, 1)), (0, (
 LOOKS = {
     "O3M": Look("#0072B2", _SOLID, "o", "O3M"),
     "O3M, switch 1": Look("#0072B2", _DASHED, "d", "O3M, switch = 1"),
+    "O3M, theory": Look("#00406B", _LONG, "^", "O3M, L of Theorem 1"),
     "O3M, sets known": Look("#0072B2", _DOTTED, "<", "O3M, sets known"),
     "OM": Look("#56B4E9", _DASHED, "s", "OM"),
     "OM-Block": Look("#CC79A7", _MIXED, "^", "OM-Block"),
     "OFUL": Look("#E69F00", _LONG, "v", "OFUL"),
     "oracle greedy": Look("#7F7F7F", _SOLID, "x", "oracle greedy"),
+    "Rolling": Look("#D55E00", _SOLID, "D", "Rolling"),
+    "Rolling, noise known": Look("#882255", _DOTTED, "s", "Rolling, noise known"),
+    "Rolling, switch 1": Look("#D55E00", _MIXED, "d", "Rolling, switch = 1"),
     "pi_2": Look("#D55E00", _DASHED, "D", r"$\pi_2$"),
     "Combiner gamma": Look("#009E73", _DASHED, "P", r"Combiner $\gamma$"),
     "Combiner m": Look("#5B3A8E", _DOTTED, "X", r"Combiner $m$"),
@@ -91,13 +95,13 @@ def style() -> Iterator[None]:
 
 
 def panels(
-    count: int, width: float = PAGE, height: float = 2.7, **keywords: Any
+    count: int, width: float = PAGE, height: float = 2.7, rows: int = 1, **keywords: Any
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with panels side by side."""
+    """A figure with panels side by side, row by row."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, list(np.atleast_1d(figure.subplots(1, count, **keywords)))
+    return figure, list(np.ravel(figure.subplots(rows, count, **keywords)))
 
 
 class Curve(NamedTuple):

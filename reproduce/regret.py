@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import fastlbm as lbm
+from fastlbm.planning.plans import Cycle
 
 from . import look
 from .claims import Array, Number, carried, exact, exponent, first_below
@@ -35,8 +36,7 @@ def make(page: Page) -> None:
     for agent in document["agent"].values():
         agent["T"] = [T for T in agent["T"] if not page.quick or T <= SHORT]
     results = page.study(document)
-    cycles = [lbm.best_cycle(results.envs["rotting"], period=36, seed=seed) for seed in range(20)]
-    cycle = max(cycles, key=lambda found: found.average)
+    cycle = best_cycle_known(results.envs["rotting"])
     upper = lbm.opt_bounds(results.envs["rotting"], T=10**6, L=200).upper / 10**6
 
     lines, exponents, regrets = [], {}, {}
@@ -128,6 +128,12 @@ def meaning(
         )
     smallest, largest = np.min(conceivable), np.max(conceivable)
     page.claim("Theorem 1 at the horizons run", exact(smallest), largest=f"{largest:.0f}")
+
+
+def best_cycle_known(rotting: lbm.LBM) -> Cycle:
+    """Of the instance of Figure 1, left: the best of many searches."""
+    cycles = [lbm.best_cycle(rotting, period=36, seed=seed) for seed in range(20)]
+    return max(cycles, key=lambda found: found.average)
 
 
 def opt(env: lbm.LBM, T: Array) -> Array:

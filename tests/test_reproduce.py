@@ -15,7 +15,7 @@ from matplotlib.text import Text
 
 import fastlbm as lbm
 from reproduce import __main__ as command
-from reproduce import approximation, arms, claims, confidence, fig2, look, statements
+from reproduce import approximation, arms, claims, confidence, fig2, instances, look, statements
 from reproduce.page import Page, markdown
 from tests.test_citations import LABELS
 
@@ -257,3 +257,21 @@ def test_pages_write_plain_tables(tmp_path: Path) -> None:
     assert markdown(("a", "b"), [("|x|", 2)]).endswith("| \\|x\\| | 2 |")
     with pytest.raises(KeyError):
         page.claim("a statement that is not there", claims.exact(1.0))
+
+
+def test_random_instances_are_those_of_their_description() -> None:
+    envs = instances.instances(30)
+    assert [env.theta.tolist() for env in instances.instances(7)] == [env.theta.tolist() for env in envs[:7]]
+    assert {env.d for env in envs} == set(range(2, 9))
+    assert {env.m for env in envs} <= set(range(6))
+    assert all(-4.0 <= env.gamma <= 1.5 and 0.05 <= env.sigma <= 0.3 for env in envs)
+    general = [k for k, env in enumerate(envs) if not np.array_equal(env.A0, np.eye(env.d))]
+    assert general == [5, 11, 17, 23, 29]
+    assert not np.array_equal(instances.instances(1, seed=1)[0].theta, envs[0].theta)
+
+
+def test_the_best_cycles_keep_the_order_of_their_instances() -> None:
+    envs = [lbm.LBM([0.6, 0.8], m=1, gamma=gamma) for gamma in (-2.0, 1.0)]
+    rotting, rising = instances.best_cycles(envs)
+    assert rotting.average == pytest.approx(lbm.best_cycle(envs[0]).average)
+    assert rising.average == pytest.approx(2.0)  # theta again and again: (1 + 1)^1
