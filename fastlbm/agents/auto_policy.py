@@ -115,7 +115,7 @@ class AutoPolicy(BlockPolicy):
         self.chosen = chosen
         if isinstance(self.actions, Ball):
             if self.ball_plans is None or self.ball_plans.m != m:
-                self.ball_plans = BallPlans(self.A0, m, gamma, ahead_of(None, m), self.play)
+                self.ball_plans = BallPlans(self.A0, m, gamma, ahead=ahead_of(None, m), play=self.play)
             self.ball_plans.use(gamma)
 
     # --- what is known ----------------------------------------------------------------------------------

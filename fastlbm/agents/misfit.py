@@ -13,12 +13,12 @@ from .._base.types import Array
 
 #: Distances in time that are looked at.
 LAGS = 40
-#: Errors from before so many steps hardly count.
-SPAN = 1000.0
+#: Errors from before so many steps hardly count; the first ones, of models that were guesses, not at all.
+SPAN, GUESSES = 4000.0, 200
 #: Correlations that are told: this large, and this many standard errors of one without dependence.
-LARGE, SURE = 0.15, 5.0
+LARGE, SURE = 0.1, 5.0
 #: Errors that must have been seen.
-ENOUGH = 300
+ENOUGH = 500
 
 
 class Misfit:
@@ -33,7 +33,10 @@ class Misfit:
     def add(self, error: float) -> None:
         """The error of the next step, NaN if there was no reward."""
         seen = np.isfinite(self.last)
-        if np.isfinite(error):
+        if np.isfinite(error) and self.totals[2] < GUESSES:
+            self.totals[2] += 1.0
+            error = np.nan
+        elif np.isfinite(error):
             keep = 1.0 - 1.0 / SPAN
             self.products[seen] = keep * self.products[seen] + error * self.last[seen]
             self.weights[seen] = keep * self.weights[seen] + 1.0

@@ -154,10 +154,10 @@ def ahead_of(ahead: int | None, m: int) -> int:
 class BallPlans:
     """What to play next on the ball, after a history: the outlook and the effort of one memory size."""
 
-    def __init__(self, A0: Array, m: int, gamma: float, ahead: int, play: int) -> None:
+    def __init__(self, A0: Array, m: int, gamma: float, *, ahead: int, play: int, rare: bool = False) -> None:
         d = len(A0)
         check_memory_matrix(A0, d, m, gamma, differentiable=True)
-        self.A0, self.m, self.effort = A0, m, rolling_effort(d, m)
+        self.A0, self.m, self.effort = A0, m, rolling_effort(d, m, rare)
         self.ahead, self.play = ahead, play
         self.outlook = make_outlook(m, d, ahead, self.effort.longest)
         self.use(gamma)
@@ -210,7 +210,7 @@ class RollingOnBall(CompiledLearner):
         m, d, ahead = task.m, actions.d, ahead_of(agent.ahead, task.m)
         matrix, rho = check_memory_matrix(agent.A0, d, m, task.gamma, differentiable=True)
         play = min(PLAY, ahead) if agent.play is None else agent.play
-        self.plans_ahead = BallPlans(matrix, m, task.gamma, ahead, play)
+        self.plans_ahead = BallPlans(matrix, m, task.gamma, ahead=ahead, play=play, rare=task.switch > 0.0)
         room = max(ahead + m, self.plans_ahead.effort.longest)
         config = make_config(agent, task, d, rho)._replace(m=0)  # all rewards are learned from
         learner = Learner(config, make_estimator(d, agent.lam), np.zeros((room, d)))

@@ -44,8 +44,10 @@ class RollingEffort(NamedTuple):
     steps: Effort  # for the actions that lead into the cycle
 
 
-def rolling_effort(d: int, m: int) -> RollingEffort:
+def rolling_effort(d: int, m: int, rare: bool = False) -> RollingEffort:
     """The effort of `Rolling`, measured by bench/learners.py: long memories have long cycles, hard to find.
+
+    Rare plans, which are kept for long, try cycles that are twice as long.
 
     >>> rolling_effort(3, m=2).longest
     18
@@ -61,7 +63,7 @@ def rolling_effort(d: int, m: int) -> RollingEffort:
         limit=UNLIMITED,
     )
     return RollingEffort(
-        longest=6 * (m + 1),
+        longest=(12 if rare else 6) * (m + 1),
         patience=4 if hard else 30,
         cycle=cycle,
         steps=cycle._replace(starts=3, moves=0, ticks=30 if hard else 15),
