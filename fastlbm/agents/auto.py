@@ -33,8 +33,8 @@ class Auto(LearningAgent):
     Candidates whose evidence is far behind are given up and cost nothing. `lam`, `delta`, `subgaussian` and
     `radius` are as for `Rolling`; a number for `subgaussian` is taken as sigma by the evidence as well.
 
-    If the errors of the most probable candidate are not noise, because the rewards follow no model of this
-    form, that is told once as a warning, and from then on by `live.explain()`, `live.details()` and
+    If the errors of the most probable candidate are not noise (they are correlated in time, or were larger
+    early on than since), because the rewards follow no model of this form, that is told once as a warning, and from then on by `live.explain()`, `live.details()` and
     `run.details`. `live.explain()` says what is believed.
 
     Proven: what `EvidenceSelector` says of the evidence, for candidates that are never given up. Not proven:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._base.types import Array
 from ..kernels.block_state import next_step, plans_made, played_actions, start_block
-from ..kernels.estimator import Estimator, make_estimator, noise_variance
+from ..kernels.estimator import SAMPLES, Estimator, make_estimator, noise_variance
 from ..kernels.evidence import CandidateSet, absorb_block, absorb_reward, candidate_features, member
 from ..kernels.learning import Learner, radius
 from ..kernels.optimism import O3M, Belief
@@ -33,6 +33,10 @@ BEHIND = 25.0
 KEPT, MOST = 1000, 64
 #: Rewards before more memories are offered.
 FEW = 60
+#: Rewards for each dimension of which a theta is a guess; how many after them show whether a model holds.
+GUESSES, EARLY = 10, 150
+#: Errors that were larger then than since by this factor, in variance, are told: 1 +- 0.12 for a right model.
+SURPRISE = 1.5
 
 Grid = tuple[Sequence[int], Sequence[float], bool]
 
@@ -86,6 +90,7 @@ class AutoPolicy(BlockPolicy):
         self.picked = np.full(self.play, -1)
         self.features = np.zeros((self.play, len(alive) * d))
         self.windows = np.zeros((self.play, (M + 1) * d))  # of the block's actions, for rewards that are late
+        self.residuals = np.full((2, len(alive)), np.nan)  # after the first rewards, and after some more
         self._arm_plans: dict[int, ArmPlans] = {}
         self.ball_plans: BallPlans | None = None
         self._use(0)
@@ -183,7 +188,26 @@ class AutoPolicy(BlockPolicy):
             self.kept[0][at], self.kept[1][at] = self.block.actions[t], y
             self.marks[0] += 1
         absorb_block(self.candidates, self.features, self.block)
+        self._mark_residuals()
         self._push(played_actions(self.block), self.picked)
+
+    def _mark_residuals(self) -> None:
+        """Keep what is left over after the first rewards, of theta that were guesses, and after some more."""
+        for mark, count in enumerate(self._early()):
+            if self.candidates.ledger[0, SAMPLES] >= count and np.isnan(self.residuals[mark, 0]):
+                self.residuals[mark] = self.candidates.residual[0]
+
+    def _early(self) -> tuple[int, int]:
+        return GUESSES * len(self.A0), GUESSES * len(self.A0) + EARLY
+
+    def surprise(self) -> float:
+        """How much larger the errors of the one who plans were early than they are since, in variance."""
+        n, (first, end) = float(self.candidates.ledger[0, SAMPLES]), self._early()
+        before, after = self.residuals[:, self.chosen]
+        if np.isnan(after) or n < end + EARLY:
+            return 1.0
+        later = (float(self.candidates.residual[0, self.chosen]) - after) / (n - end)
+        return float((after - before) / (end - first) / max(later, 1e-300))
 
     def _push(self, actions: Array, arms: Any) -> None:
         """These were played last."""
@@ -240,11 +264,11 @@ class AutoPolicy(BlockPolicy):
 
     def _tell(self, probability: float) -> None:
         """The log, and once that no candidate explains the rewards."""
-        if self.misfit.found and not self.marks[1]:
+        if not self.marks[1] and (self.misfit.found or self.surprise() > SURPRISE):
             self.marks[1] = 1
             warnings.warn(
                 f"after {int(self.marks[0])} steps the rewards do not follow any model on offer: the errors "
-                "of the most probable one are not noise, but come again with the actions",
+                "of the most probable one are not noise",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -263,6 +287,7 @@ class AutoPolicy(BlockPolicy):
         for name in Estimator._fields:
             getattr(self.candidates, name)[...] = getattr(before, name)[kept]
         self.candidates.residual[...] = before.residual[:, kept]
+        self.residuals = self.residuals[:, kept]
         self.features = np.zeros((self.play, len(kept) * len(self.A0)))
         same = np.flatnonzero(self.alive == at)
         self.chosen = int(same[0]) if len(same) else -1
@@ -305,7 +330,7 @@ class AutoPolicy(BlockPolicy):
         arrays: dict[str, Any] = {f"block.{name}": a for name, a in self.block._asdict().items()}
         for name in (*Estimator._fields, "residual"):
             arrays[f"candidates.{name}"] = getattr(self.candidates, name)
-        for name in ("recent", "arms", "picked", "features", "windows", "marks"):
+        for name in ("recent", "arms", "picked", "features", "windows", "residuals", "marks"):
             arrays[name] = getattr(self, name)
         arrays |= {"kept.actions": self.kept[0], "kept.rewards": self.kept[1]}
         plans = {} if self.ball_plans is None else self.ball_plans.state()

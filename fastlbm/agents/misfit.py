@@ -17,6 +17,9 @@ LAGS = 40
 SPAN, GUESSES = 4000.0, 200
 #: Correlations that are told: this large, and this many standard errors of one without dependence.
 LARGE, SURE = 0.1, 5.0
+#: All of them together: the sum of their squares, each in standard errors, which is LAGS +- sqrt(2 LAGS) if
+#: there is no dependence (Box and Pierce 1970).
+MANY = 80.0
 #: Errors that must have been seen.
 ENOUGH = 500
 
@@ -60,7 +63,8 @@ class Misfit:
             return False
         found = self.correlations()
         sure = SURE / np.sqrt(np.maximum(self.weights, 1.0))
-        return bool((found > np.maximum(LARGE, sure)).any())
+        together = float(self.weights @ np.square(found))
+        return bool((found > np.maximum(LARGE, sure)).any()) or together > MANY
 
     def state(self) -> dict[str, Array]:
         """Everything, as arrays by name."""
