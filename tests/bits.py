@@ -20,7 +20,7 @@ def main() -> None:
     for name, matrix, actions, agents in (
         ("ball", None, lbm.Ball(3), [*learners(), lbm.OFUL(STEPS), lbm.OracleGreedy(), selector]),
         ("arms", None, arms, [*learners(), lbm.OFUL(STEPS), lbm.OracleGreedy()]),
-        ("ball, any A0", A0, lbm.Ball(3), learners(A0)[::2]),
+        ("ball, any A0", A0, lbm.Ball(3), [learners(A0)[0], *learners(A0)[2:]]),
     ):
         env = lbm.LBM(THETA, m=2, gamma=-2.7, A0=matrix, sigma=0.1, actions=actions)
         for agent in agents:
@@ -31,7 +31,12 @@ def main() -> None:
 
 
 def learners(A0: np.ndarray | None = None) -> list[Any]:
-    return [lbm.O3M(2, -2.7, STEPS, L=4, A0=A0), lbm.OM(2, -2.7, STEPS, L=4), lbm.Rolling(2, -2.7, A0=A0)]
+    return [
+        lbm.O3M(2, -2.7, STEPS, L=4, A0=A0),
+        lbm.OM(2, -2.7, STEPS, L=4),
+        lbm.Rolling(2, -2.7, A0=A0),
+        lbm.Auto(memories=[0, 2], gammas=[-2.7], A0=A0),
+    ]
 
 
 def played(env: lbm.LBM, agent: Any) -> bytes:

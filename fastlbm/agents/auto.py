@@ -34,8 +34,9 @@ class Auto(LearningAgent):
     `radius` are as for `Rolling`; a number for `subgaussian` is taken as sigma by the evidence as well.
 
     If the errors of the most probable candidate are not noise (they are correlated in time, or were larger
-    early on than since), because the rewards follow no model of this form, that is told once as a warning, and from then on by `live.explain()`, `live.details()` and
-    `run.details`. `live.explain()` says what is believed.
+    early on than since), because the rewards follow no model of this form, that is told once as a warning,
+    and from then on by `live.explain()`, `live.details()` and `run.details`. A model that is wrong but
+    explains what is played is not noticed. `live.explain()` says what is believed.
 
     Proven: what `EvidenceSelector` says of the evidence, for candidates that are never given up. Not proven:
     that the truth is found, which needs actions that tell candidates apart, and any bound on the regret.

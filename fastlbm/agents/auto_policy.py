@@ -35,8 +35,8 @@ KEPT, MOST = 1000, 64
 FEW = 60
 #: Rewards for each dimension of which a theta is a guess; how many after them show whether a model holds.
 GUESSES, EARLY = 10, 150
-#: Errors that were larger then than since by this factor, in variance, are told: 1 +- 0.12 for a right model.
-SURPRISE = 1.5
+#: Errors that were larger then than since by so many standard errors are told.
+SURPRISE = 4.0
 
 Grid = tuple[Sequence[int], Sequence[float], bool]
 
@@ -201,13 +201,17 @@ class AutoPolicy(BlockPolicy):
         return GUESSES * len(self.A0), GUESSES * len(self.A0) + EARLY
 
     def surprise(self) -> float:
-        """How much larger the errors of the one who plans were early than they are since, in variance."""
+        """How much larger the errors of the one who plans were early than they are since.
+
+        The ratio of variances less 1, in its standard errors for a right model and Gaussian noise.
+        """
         n, (first, end) = float(self.candidates.ledger[0, SAMPLES]), self._early()
         before, after = self.residuals[:, self.chosen]
         if np.isnan(after) or n < end + EARLY:
-            return 1.0
+            return 0.0
         later = (float(self.candidates.residual[0, self.chosen]) - after) / (n - end)
-        return float((after - before) / (end - first) / max(later, 1e-300))
+        ratio = (after - before) / (end - first) / max(later, 1e-300)
+        return float((ratio - 1.0) / math.sqrt(2.0 / (end - first) + 2.0 / (n - end)))
 
     def _push(self, actions: Array, arms: Any) -> None:
         """These were played last."""

@@ -19,7 +19,7 @@ SPAN, GUESSES = 4000.0, 200
 LARGE, SURE = 0.1, 5.0
 #: All of them together: the sum of their squares, each in standard errors, which is LAGS +- sqrt(2 LAGS) if
 #: there is no dependence (Box and Pierce 1970).
-MANY = 80.0
+MANY = 75.0
 #: Errors that must have been seen.
 ENOUGH = 500
 

@@ -36,6 +36,7 @@ def agents(horizon: int = 300) -> dict[str, lbm.agents.Agent]:
         "OFUL rarely": lbm.OFUL(horizon, switch=0.5),
         "Rolling": lbm.Rolling(2, -3.0),
         "Rolling rarely": lbm.Rolling(2, -3.0, switch=1.0),
+        "Auto": lbm.Auto(memories=[0, 1, 2], gammas=[-3.0, -1.0, 1.0]),
     }
 
 

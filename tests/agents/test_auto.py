@@ -1,0 +1,246 @@
+"""Auto: what it believes is the evidence, what it is not told it finds, what it cannot explain it says."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import fastlbm as lbm
+from fastlbm.agents import auto_policy
+from fastlbm.agents.misfit import ENOUGH, GUESSES, LAGS, Misfit
+from tests import naive, problems
+from tests.agents.test_learners import ROTTING, SETS, THETA
+
+Array = np.ndarray
+
+
+def play(
+    live: lbm.Live, reward: Callable[[list[Array], Array, int], float], T: int, seed: int = 0
+) -> list[Array]:
+    """T steps in any world: its reward of an action after those before, and noise of 0.1."""
+    rng, actions = np.random.default_rng(seed), []
+    for t in range(T):
+        action = live.act()
+        live.update(reward(actions, action, t) + 0.1 * rng.standard_normal())
+        actions.append(action)
+    return actions
+
+
+def evidence(B: Array, y: Array, lam: float) -> float:
+    """ln p(y) with theta ~ N(0, sigma^2/lam I) and sigma^2 ~ InverseGamma(1, 0.01), from scratch."""
+    n = len(B)
+    cov = np.eye(n) + B @ B.T / lam
+    a, b, quadratic = 1.0, 0.01, y @ np.linalg.solve(cov, y)
+    return float(
+        math.lgamma(a + n / 2) - math.lgamma(a) + a * math.log(b) - (a + n / 2) * math.log(b + quadratic / 2)
+        - 0.5 * n * math.log(2 * math.pi) - 0.5 * np.linalg.slogdet(cov)[1]
+    )  # fmt: skip
+
+
+# --- what it believes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["ball", "finite", "contextual"])
+def test_the_posterior_is_that_of_the_evidence(kind: str) -> None:
+    env = lbm.LBM(THETA, m=2, gamma=-2.0, sigma=0.0, actions=SETS[kind])
+    agent = lbm.Auto(memories=[0, 1, 2, 3], gammas=[-2.0, 1.0], lam=0.7)
+    live = agent.start(env.actions, seed=1)
+    actions = play(live, lambda past, a, t: env.expected_rewards([*past, a])[-1], 31)
+    rng = np.random.default_rng(0)
+    y = env.expected_rewards(actions) + 0.1 * rng.standard_normal(31)
+    policy = live._policy
+    known = int(policy.candidates.ledger[0, 0])
+    assert known == 30
+    found = dict(zip([policy.pairs[j] for j in policy.alive], policy.log_posterior(), strict=True))
+    assert set(found) == {(0, 0.0), *((m, g) for m in (1, 2, 3) for g in (-2.0, 1.0))}
+    logs = {}
+    for m, gamma in found:
+        B = naive.features(np.concatenate((np.zeros((m, 3)), actions)), m, gamma, None)
+        logs[m, gamma] = evidence(B[:known], y[:known], 0.7)
+    total = math.log(sum(math.exp(v - max(logs.values())) for v in logs.values())) + max(logs.values())
+    for pair, value in found.items():
+        assert value == pytest.approx(logs[pair] - total, abs=1e-7)
+
+
+def test_what_is_far_behind_is_given_up_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = lbm.Auto(memories=range(4), gammas=[-3.0, -1.0, 1.0])
+    short = lbm.run(ROTTING, agent, T=400, seed=1, keep_actions=True)
+    policies = []
+    live = agent.start(lbm.Ball(3), seed=1)
+    play(live, lambda past, a, t: ROTTING.expected_rewards([*past[-2:], a])[-1], 300)
+    policies.append(len(live._policy.alive))
+    monkeypatch.setattr(auto_policy, "BEHIND", math.inf)
+    whole = lbm.run(ROTTING, agent, T=400, seed=1, keep_actions=True)
+    np.testing.assert_array_equal(short.actions, whole.actions)
+    assert policies[0] < 10
+
+
+def test_it_says_what_it_believes() -> None:
+    live = lbm.Auto(memories=range(4), gammas=[-3.0, -1.0, 1.0]).start(lbm.Ball(3), seed=0)
+    play(live, lambda past, a, t: ROTTING.expected_rewards([*past[-2:], a])[-1], 400)
+    said = live.explain()
+    assert max(said.memory, key=said.memory.get) == 2
+    assert sum(said.memory.values()) == pytest.approx(1.0)
+    assert sum(said.gamma.values()) == pytest.approx(1.0)
+    assert said.noise == pytest.approx(0.1, rel=0.25)
+    assert (np.abs(said.theta - THETA) < 6.0 * said.spread + 0.05).all()
+    assert said.misfit is False
+    assert "memory m: 2 (" in str(said)
+    assert json.loads(json.dumps(said.as_dict()))["memory"]["2"] == pytest.approx(said.memory[2])
+    assert [axes.get_xlabel() for axes in said.plot().axes] == [
+        "memory m", "exponent gamma", "coordinate of theta",
+    ]  # fmt: skip
+    other = lbm.O3M(2, -3.0, 100).start(lbm.Ball(3))
+    other.act()
+    assert other.explain().memory is None
+    assert "theta" in str(other.explain())
+    assert "does not learn" in str(lbm.OracleGreedy().start(ROTTING).explain())
+
+
+# --- what it finds --------------------------------------------------------------------------------------
+
+
+def test_told_nothing_it_earns_more_than_o3m_that_is_told_everything() -> None:
+    for seed, (d, m, gamma) in enumerate([(3, 2, -3.0), (4, 1, 1.2), (2, 3, -2.0), (5, 0, 0.0)]):
+        env = lbm.LBM.random(d=d, m=m, gamma=gamma, seed=seed, sigma=0.1)
+        run = lbm.run(env, lbm.Auto(), T=900, seed=seed, record=1)
+        known = lbm.run(env, lbm.O3M(m, gamma, 900, L=20), T=900, seed=seed, record=1)
+        assert run.reward[-1] > known.reward[-1]
+        assert run.reward[-1] > 0.9 * 900 * lbm.best_cycle(env).average
+        assert not run.details["misfit"][-1]
+
+
+def test_a_longer_memory_than_was_offered_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fastlbm.agents.auto.MEMORIES", (0, 1, 2))
+    monkeypatch.setattr("fastlbm.agents.auto.GAMMAS", (-2.0, -1.0, 1.0))
+    env = lbm.LBM(THETA, m=4, gamma=-2.0, sigma=0.05)
+    run = lbm.run(env, lbm.Auto(), T=1500, seed=0)
+    assert run.details["m"][-1] == 4
+    assert run.reward[-1] > 0.85 * 1500 * lbm.best_cycle(env).average
+    restricted = lbm.run(env, lbm.Auto(memories=[0, 1, 2]), T=300, seed=0)
+    assert set(restricted.details["m"].tolist()) <= {0, 1, 2}
+
+
+def test_what_is_offered_later_has_learned_what_was_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fastlbm.agents.auto.MEMORIES", (0, 1))
+    monkeypatch.setattr("fastlbm.agents.auto.GAMMAS", (-2.0,))
+    monkeypatch.setattr(auto_policy, "KEPT", 40)
+    live = lbm.Auto().start(lbm.Ball(3), seed=0)
+    env = lbm.LBM(THETA, m=3, gamma=-2.0, sigma=0.0)
+    rng, actions, rewards, epoch = np.random.default_rng(0), [], [], 0
+    while live._policy.origin.epoch == 0 and len(actions) < 400:
+        actions.append(live.act())
+        rewards.append(env.expected_rewards(actions)[-1] + 0.05 * rng.standard_normal())
+        if live._policy.origin.epoch == 0:
+            live.update(rewards[-1])
+    epoch, n = live._policy.origin.epoch, len(actions) - 1
+    assert epoch == 1
+    policy = live._policy
+    M = max(m for m, _ in policy.pairs)
+    assert M == 2
+    for row, j in enumerate(policy.alive):
+        m, gamma = policy.pairs[j]
+        B = naive.features(np.concatenate((np.zeros((m, 3)), actions[:n])), m, gamma, None)[n - 40 + M :]
+        V = np.eye(3) + B.T @ B
+        theta = np.linalg.solve(V, B.T @ np.array(rewards[n - 40 + M : n]))
+        np.testing.assert_allclose(policy.candidates.theta[row], theta, rtol=1e-8, atol=1e-10)
+
+
+def test_late_rewards_are_learned_by_all_candidates() -> None:
+    live = lbm.Auto(memories=[0, 1, 2], gammas=[-2.0]).start(lbm.Ball(3), seed=0)
+    y = np.random.default_rng(1).uniform(-0.3, 0.3, 40)
+    actions = []
+    for t in range(40):
+        actions.append(live.act())
+        if t % 4 != 1:
+            live.update(y[t])
+        if t >= 10 and (t - 10) % 4 == 1:
+            live.update(y[t - 10], step=t - 10)
+    live.act()
+    policy, steps = live._policy, np.arange(39)
+    learned = (steps % 4 != 1) | (steps + 10 <= 39)
+    for row, j in enumerate(policy.alive):
+        m, gamma = policy.pairs[j]
+        B = naive.features(np.concatenate((np.zeros((m, 3)), actions)), m, gamma, None)[:39][learned]
+        theta = np.linalg.solve(np.eye(3) + B.T @ B, B.T @ y[:39][learned])
+        np.testing.assert_allclose(policy.candidates.theta[row], theta, rtol=1e-8, atol=1e-10)
+
+
+# --- what it cannot explain -----------------------------------------------------------------------------
+
+
+def of_lag_3(past: list[Array], action: Array, t: int) -> float:
+    theta = np.array([0.5, 0.8, 0.33])
+    return float(action @ theta - 0.8 * (action @ past[-3]) ** 2) if len(past) > 2 else 0.0
+
+
+def turning(past: list[Array], action: Array, t: int) -> float:
+    return float(action @ [math.cos(t / 200), math.sin(t / 200), 0.0])
+
+
+def every_third(past: list[Array], action: Array, t: int) -> float:
+    return float(action @ THETA) * (1.0 if t % 3 else -0.5)
+
+
+@pytest.mark.parametrize("world", [of_lag_3, turning, every_third])
+def test_rewards_of_another_form_are_told(world: Callable[[list[Array], Array, int], float]) -> None:
+    live = lbm.Auto().start(lbm.Ball(3), seed=0)
+    with pytest.warns(RuntimeWarning, match="do not follow any model on offer"):
+        play(live, world, 2000)
+    assert live.explain().misfit
+    assert live.details()["misfit"][-1]
+    assert "follow none of these models" in str(live.explain())
+
+
+def test_a_right_model_is_no_misfit() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for seed in range(4):
+            env = lbm.LBM.random(d=2 + seed, m=seed, gamma=-2.1, seed=seed, sigma=0.05)
+            assert not lbm.run(env, lbm.Auto(), T=1200, seed=seed).details["misfit"].any()
+
+
+def test_correlations_of_errors() -> None:
+    rng = np.random.default_rng(0)
+    misfit, periodic = Misfit(), Misfit()
+    noise = rng.normal(size=GUESSES + 2000)
+    for t, e in enumerate(noise):
+        misfit.add(float(e) if t % 7 else math.nan)
+        periodic.add(float(e) + 0.7 * (t % 5 == 0))
+        assert not misfit.found
+        assert not periodic.found or t >= GUESSES + ENOUGH // 2
+    assert periodic.found
+    # Against sums over all pairs that were seen; old ones hardly count less here.
+    kept = [float(e) if t % 7 and t >= GUESSES + GUESSES // 6 else math.nan for t, e in enumerate(noise)]
+    for lag in (1, 3, LAGS):
+        pairs = np.array([(kept[t], kept[t - lag]) for t in range(lag, len(kept))])
+        pairs = pairs[np.isfinite(pairs).all(axis=1)]
+        assert misfit.correlations()[lag - 1] == pytest.approx(np.mean(pairs[:, 0] * pairs[:, 1]), abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: lbm.Auto(memories=[]), "memories must be distinct"),
+        (lambda: lbm.Auto(memories=[1, 1]), "memories must be distinct"),
+        (lambda: lbm.Auto(memories=[math.inf]), "memories must be"),
+        (lambda: lbm.Auto(gammas=[math.nan]), "gammas must be"),
+        (lambda: lbm.Auto(A0=np.eye(2)).start(lbm.Ball(3)), "A0 must have the dimension"),
+        (lambda: lbm.Auto(gammas=[0.5], memories=[2], A0=np.diag([1.0, 0.0])).start(lbm.Ball(2)), "A0"),
+    ],
+)  # fmt: skip
+def test_bad_arguments_are_named(make: Callable[[], object], words: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        make()
+
+
+def test_arms_that_are_many() -> None:
+    arms = problems.ball(60, 3, np.random.default_rng(0))
+    env = lbm.LBM(THETA, m=2, gamma=-3.0, actions=lbm.Finite(arms / np.linalg.norm(arms, axis=1)[:, None]))
+    run = lbm.run(env, lbm.Auto(memories=[0, 2], gammas=[-3.0, -1.0]), T=150, seed=0)
+    assert run.reward[-1] > lbm.run(env, lbm.OFUL(150), T=150, seed=0).reward[-1]
