@@ -310,6 +310,7 @@ class AutoPolicy(BlockPolicy):
         self._grow(min(2 * M, MOST))
         new = [j for j, pair in enumerate(self.pairs) if pair in alive or pair[0] > M]
         self._offer(np.array(new))
+        self.misfit = Misfit()  # the errors of those who were offered before say nothing of the others
         self.marks[2] += 1
         steps = int(self.marks[0])
         order = np.arange(max(0, steps - KEPT), steps) % KEPT
