@@ -37,6 +37,8 @@ FEW = 60
 GUESSES, EARLY = 10, 150
 #: Errors that were larger then than since by so many standard errors are told.
 SURPRISE = 4.0
+#: Steps for which a misfit must be seen, so that candidates who are about to be found have the time.
+PERSISTS = 300
 
 Grid = tuple[Sequence[int], Sequence[float], bool]
 
@@ -75,9 +77,9 @@ class AutoPolicy(BlockPolicy):
         if not self.pairs:
             raise ValueError("memories and gammas must hold a pair that A0 allows, got none")
         self.misfit, self.log = Misfit(), Log()
-        # Steps so far, whether a misfit was told, times that more memories were offered.
-        self.marks = np.zeros(3, dtype=np.int64)
-        self.kept = np.zeros((KEPT, len(A0))), np.full(KEPT, np.nan)
+        # Steps so far, whether a misfit was told, times that more memories were offered, steps of a misfit.
+        self.marks = np.zeros(4, dtype=np.int64)
+        self.kept = np.zeros((KEPT, len(A0))), np.zeros(KEPT), np.zeros(KEPT, dtype=bool)
         self._offer(np.arange(len(self.pairs)))
 
     def _offer(self, alive: Any) -> None:
@@ -90,7 +92,7 @@ class AutoPolicy(BlockPolicy):
         self.picked = np.full(self.play, -1)
         self.features = np.zeros((self.play, len(alive) * d))
         self.windows = np.zeros((self.play, (M + 1) * d))  # of the block's actions, for rewards that are late
-        self.residuals = np.full((2, len(alive)), np.nan)  # after the first rewards, and after some more
+        self.residuals = np.full((2, len(alive)), -1.0)  # after the first rewards, and after some more
         self._arm_plans: dict[int, ArmPlans] = {}
         self.ball_plans: BallPlans | None = None
         self._use(0)
@@ -185,7 +187,8 @@ class AutoPolicy(BlockPolicy):
             b = self.features[t, self.chosen * d : (self.chosen + 1) * d]
             self.misfit.add(float((y - b @ e.theta) / math.sqrt(1.0 + b @ e.V_inv @ b)))
             at = int(self.marks[0]) % KEPT
-            self.kept[0][at], self.kept[1][at] = self.block.actions[t], y
+            self.kept[0][at], self.kept[2][at] = self.block.actions[t], math.isfinite(y)
+            self.kept[1][at] = y if math.isfinite(y) else 0.0
             self.marks[0] += 1
         absorb_block(self.candidates, self.features, self.block)
         self._mark_residuals()
@@ -194,7 +197,7 @@ class AutoPolicy(BlockPolicy):
     def _mark_residuals(self) -> None:
         """Keep what is left over after the first rewards, of theta that were guesses, and after some more."""
         for mark, count in enumerate(self._early()):
-            if self.candidates.ledger[0, SAMPLES] >= count and np.isnan(self.residuals[mark, 0]):
+            if self.candidates.ledger[0, SAMPLES] >= count and self.residuals[mark, 0] < 0.0:
                 self.residuals[mark] = self.candidates.residual[0]
 
     def _early(self) -> tuple[int, int]:
@@ -207,7 +210,7 @@ class AutoPolicy(BlockPolicy):
         """
         n, (first, end) = float(self.candidates.ledger[0, SAMPLES]), self._early()
         before, after = self.residuals[:, self.chosen]
-        if np.isnan(after) or n < end + EARLY:
+        if after < 0.0 or n < end + EARLY:
             return 0.0
         later = (float(self.candidates.residual[0, self.chosen]) - after) / (n - end)
         ratio = (after - before) / (end - first) / max(later, 1e-300)
@@ -268,7 +271,9 @@ class AutoPolicy(BlockPolicy):
 
     def _tell(self, probability: float) -> None:
         """The log, and once that no candidate explains the rewards."""
-        if not self.marks[1] and (self.misfit.found or self.surprise() > SURPRISE):
+        found = self.misfit.found or self.surprise() > SURPRISE
+        self.marks[3] = self.marks[3] + self.play if found else 0
+        if not self.marks[1] and self.marks[3] >= PERSISTS:
             self.marks[1] = 1
             warnings.warn(
                 f"after {int(self.marks[0])} steps the rewards do not follow any model on offer: the errors "
@@ -314,14 +319,15 @@ class AutoPolicy(BlockPolicy):
         self.marks[2] += 1
         steps = int(self.marks[0])
         order = np.arange(max(0, steps - KEPT), steps) % KEPT
-        actions, rewards = self.kept[0][order], self.kept[1][order].copy()
+        actions, rewards, seen = (array[order] for array in self.kept)
         if steps > KEPT:
-            rewards[: len(self.recent)] = np.nan  # what came before is not known
+            seen[: len(self.recent)] = False  # what came before is not known
         features = np.zeros((1, self.features.shape[1]))
-        for action, y in zip(actions, rewards, strict=True):
-            if math.isfinite(y):
+        for action, y, known in zip(actions, rewards, seen, strict=True):
+            if known:
                 candidate_features(self.candidates, self.recent, action[None], features)
                 absorb_reward(self.candidates, features[0], float(y))
+                self._mark_residuals()
             self._push(action[None], [-1])
 
     def _grow(self, top: int) -> None:
@@ -337,7 +343,7 @@ class AutoPolicy(BlockPolicy):
             arrays[f"candidates.{name}"] = getattr(self.candidates, name)
         for name in ("recent", "arms", "picked", "features", "windows", "residuals", "marks"):
             arrays[name] = getattr(self, name)
-        arrays |= {"kept.actions": self.kept[0], "kept.rewards": self.kept[1]}
+        arrays |= dict(zip(("kept.actions", "kept.rewards", "kept.seen"), self.kept, strict=True))
         plans = {} if self.ball_plans is None else self.ball_plans.state()
         return arrays | self.misfit.state() | plans
 

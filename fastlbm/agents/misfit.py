@@ -28,25 +28,26 @@ class Misfit:
     """Correlations of one-step errors, in units of their own size, at distances of 1 to LAGS steps."""
 
     def __init__(self) -> None:
-        self.last = np.full(LAGS, np.nan)  # errors of the last steps, the latest first; NaN for none
+        self.last = np.zeros(LAGS)  # errors of the last steps, the latest first ...
+        self.present = np.zeros(LAGS, dtype=bool)  # ... and whether there was one
         self.products = np.zeros(LAGS)
         self.weights = np.zeros(LAGS)
         self.totals = np.zeros(3)  # sum of squares, their number, errors seen
 
     def add(self, error: float) -> None:
         """The error of the next step, NaN if there was no reward."""
-        seen = np.isfinite(self.last)
-        if np.isfinite(error) and self.totals[2] < GUESSES:
+        seen, present = self.present, bool(np.isfinite(error))
+        if present and self.totals[2] < GUESSES:
             self.totals[2] += 1.0
-            error = np.nan
-        elif np.isfinite(error):
+            present = False
+        elif present:
             keep = 1.0 - 1.0 / SPAN
             self.products[seen] = keep * self.products[seen] + error * self.last[seen]
             self.weights[seen] = keep * self.weights[seen] + 1.0
             self.totals[:2] = keep * self.totals[:2] + (error * error, 1.0)
             self.totals[2] += 1.0
-        self.last[1:] = self.last[:-1]
-        self.last[0] = error
+        self.last[1:], self.present[1:] = self.last[:-1].copy(), self.present[:-1].copy()
+        self.last[0], self.present[0] = error if present else 0.0, present
 
     def correlations(self) -> Array:
         """At the distances 1 to LAGS; 0 where nothing is known."""

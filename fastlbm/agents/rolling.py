@@ -339,7 +339,8 @@ class RollingOnArms(LearnerPolicy):
 
     def _plan(self, belief: Belief) -> tuple[Any, Array]:
         """The next arms, and their actions."""
-        settled = self.learner.estimator.ledger[SAMPLES] >= SETTLED * LONGEST
+        first = SETTLED * (self.plans_ahead.ahead + self.task.m)
+        settled = self.learner.estimator.ledger[SAMPLES] >= first
         switch = self.task.switch > 0.0 and bool(settled)
         arms = self.plans_ahead.policy(belief, self.arms, LONGEST if switch else self.play)
         if arms is None:

@@ -84,7 +84,7 @@ def check_outlook(outlook: Outlook) -> None:
     if not (0 <= left <= ahead - m and known and entered in (0, min(period, 1))):
         raise ValueError(f"a plan of {ahead - m} actions cannot stand at {outlook.marks.tolist()}")
     for actions in (outlook.recent.T, outlook.plan, outlook.cycle):
-        if not float(np.square(actions).sum(axis=0).max()) <= 1.0 + 1e-6:
+        if not float(np.square(actions).sum(axis=0).max(initial=0.0)) <= 1.0 + 1e-6:
             raise ValueError("the actions of a plan must lie in the unit ball")
     if not np.isfinite(outlook.log_det).all():
         raise ValueError("a determinant must be finite")
