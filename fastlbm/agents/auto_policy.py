@@ -206,14 +206,17 @@ class AutoPolicy(BlockPolicy):
     def surprise(self) -> float:
         """How much larger the errors of the one who plans were early than they are since.
 
-        The ratio of variances less 1, in its standard errors for a right model and Gaussian noise.
+        The ratio of variances less 1, in its standard errors for a right model and Gaussian noise. In all, a
+        prior that is too narrow adds lam ||theta||^2 to the errors: what it has not added yet is taken off.
         """
         n, (first, end) = float(self.candidates.ledger[0, SAMPLES]), self._early()
         before, after = self.residuals[:, self.chosen]
         if after < 0.0 or n < end + EARLY:
             return 0.0
         later = (float(self.candidates.residual[0, self.chosen]) - after) / (n - end)
-        ratio = (after - before) / (end - first) / max(later, 1e-300)
+        prior = self.agent.lam * float(self.estimator.theta @ self.estimator.theta)
+        early = after - before - max(prior - (before - first * later), 0.0)
+        ratio = early / (end - first) / max(later, 1e-300)
         return float((ratio - 1.0) / math.sqrt(2.0 / (end - first) + 2.0 / (n - end)))
 
     def _push(self, actions: Array, arms: Any) -> None:
