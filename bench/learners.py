@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import time
 import tracemalloc
 
@@ -18,13 +19,17 @@ from .timing import fastest
 ROTTING = lbm.LBM(THETA, m=2, gamma=-3.0, sigma=0.1)
 #: The instance of the supplement's regret figure, with a theta of this repository's choice.
 RISING = lbm.LBM(THETA, m=1, gamma=2.0, sigma=0.1)
+#: One in many dimensions.
+WIDE = lbm.LBM.random(d=16, m=2, gamma=-2.0, sigma=0.1, seed=0)
 
 
-def timed(agent: lbm.agents.Agent, T: int, seed: int = 0) -> tuple[float, lbm.runs.Run]:
+def timed(
+    agent: lbm.agents.Agent, T: int, seed: int = 0, env: lbm.LBM = ROTTING
+) -> tuple[float, lbm.runs.Run]:
     """Seconds of a run, and the run; what it needs is compiled before."""
-    lbm.run(ROTTING, agent, T=50)
+    lbm.run(env, agent, T=50)
     begin = time.perf_counter()
-    run = lbm.run(ROTTING, agent, T=T, seed=seed)
+    run = lbm.run(env, agent, T=T, seed=seed)
     return time.perf_counter() - begin, run
 
 
@@ -54,6 +59,22 @@ def experiment() -> None:
             f"  {name:20} {rewards.mean():6.1f} ({rewards.min():.1f} to {rewards.max():.1f}), "
             f"{step * 1e6:6.2f} us = {step / yardstick:.2f} eigh a step, {1.0 / step:,.0f} steps a second"
         )
+
+
+def told_nothing(seeds: int = 5) -> None:
+    """What a step of Auto costs, and what it collects, beside Rolling that is told m and gamma; one core."""
+    load = f", load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores" if hasattr(os, "getloadavg") else ""
+    print(f"told nothing, sigma=0.1: steps a second on one core, median of {seeds} seeds{load}")
+    for env, T in itertools.product((ROTTING, WIDE), (1000, 10_000)):
+        agents = {"Auto": lbm.Auto(), "Rolling": lbm.Rolling(int(env.m), env.gamma)}
+        for name, agent in agents.items():
+            pairs = [timed(agent, T, seed, env) for seed in range(seeds)]
+            rate = T / np.median([seconds for seconds, _ in pairs])
+            reward = np.mean([run.reward[-1] for _, run in pairs]) / T
+            print(
+                f"  d={env.d:2}, m={env.m}, gamma={env.gamma:g}, T={T:6,}, {name:7}: "
+                f"{rate:7,.0f} steps a second, {reward:.4f} a step"
+            )
 
 
 def rarely() -> None:
@@ -102,5 +123,6 @@ def regret(seeds: int = 3) -> None:
 
 def main() -> None:
     experiment()
+    told_nothing()
     rarely()
     regret()

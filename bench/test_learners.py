@@ -17,6 +17,7 @@ CASES = {
     "O3M": (ROTTING, lbm.O3M(2, -3.0, 2_000, L=20), 2_000),
     "Rolling": (ROTTING, lbm.Rolling(2, -3.0), 2_000),
     "Rolling, switch=1": (ROTTING, lbm.Rolling(2, -3.0, switch=1.0), 1_000_000),
+    "Auto": (ROTTING, lbm.Auto(), 1_000),
     "O3M, T=200": (ROTTING, lbm.O3M(2, -3.0, 2_000, L=20), 200),
     "OM": (ROTTING, lbm.OM(2, -3.0, 2_000, L=20), 2_000),
     "OM-Block": (ROTTING, lbm.OMBlock(2, -3.0, 1_000, L=10), 1_000),

@@ -17,16 +17,19 @@ if TYPE_CHECKING:
 
 #: The rows of the second panel: what is told, what is not, and which agent of the study.
 PLAYERS = {
-    "all known, L = 20": "O3M(m=2, gamma=-3.0)",
+    "m, gamma and noise known: Rolling": "Rolling, noise known",
+    "m and gamma known: Rolling": "Rolling",
+    "nothing known: Auto": "Auto",
+    "all known, L = 20: O3M": "O3M(m=2, gamma=-3.0)",
     "... horizon not known: doubling": "Doubling",
-    "all known, L of Theorem 1": "O3M, theory",
+    "all known, L of Theorem 1: O3M": "O3M, theory",
     "... horizon not known: doubling ": "Doubling, theory",
-    "m and gamma not known: EvidenceSelector": "EvidenceSelector",
-    "gamma not known: Combiner": "Combiner gamma(scale=1.0)",
+    "m, gamma among 30: EvidenceSelector": "EvidenceSelector",
+    "gamma among 5: Combiner": "Combiner gamma(scale=1.0)",
     "... scale 0.1": "Combiner gamma(scale=0.1)",
     "... scale 0.01": "Combiner gamma(scale=0.01)",
     "... scale 0.001": "Combiner gamma(scale=0.001)",
-    "m not known: Combiner": "Combiner m(scale=1.0)",
+    "m among 3: Combiner": "Combiner m(scale=1.0)",
     "... scale 0.1 ": "Combiner m(scale=0.1)",
     "... scale 0.01 ": "Combiner m(scale=0.01)",
     "... scale 0.001 ": "Combiner m(scale=0.001)",
@@ -52,7 +55,7 @@ def make(page: Page) -> None:
     prices = {words: ratio(total[agent], known) for words, agent in PLAYERS.items()}
 
     with look.style():
-        figure, axes = look.panels(2, height=3.0, width_ratios=[1, 1.1])
+        figure, axes = look.panels(2, height=3.3, width_ratios=[1, 1.1])
         _map(axes[0], shares, memories, gammas)
         _bars(axes[1], prices)
         figure.supxlabel(
@@ -76,6 +79,8 @@ def make(page: Page) -> None:
             [(m, *(f"{share:.3f}" for share in row)) for m, row in zip(memories, shares, strict=True)],
         ),
     )
+    page.claim("told nothing", prices["nothing known: Auto"])
+    page.claim("told nothing, and Rolling", ratio(total["Auto"], total["Rolling"]))
     page.claim("doubling", ratio(total["Doubling, theory"], total["O3M, theory"]))
     page.claim("doubling, regret", doubling_regret(5))
 
@@ -119,15 +124,16 @@ def _map(axes: Axes, shares: Array, memories: list[int], gammas: list[float]) ->
 
 
 def _bars(axes: Axes, prices: dict[str, Number]) -> None:
-    """Parts of the reward, the most informed on top."""
+    """Parts of the reward: those that plan from their history on top, then the most informed first."""
     for place, (words, price) in enumerate(reversed(prices.items())):
-        agent = PLAYERS[words].split("(")[0].split(",")[0]
-        color = look.LOOKS[agent].color
+        agent = PLAYERS[words].split("(")[0]
+        color = look.LOOKS[agent if agent in look.LOOKS else agent.split(",")[0]].color
         axes.barh(place, price.value, color=color, height=0.7)
         axes.errorbar(
             price.value, place, xerr=[[price.value - price.low], [price.high - price.value]], color="black",
             linewidth=0.8, capsize=1.5,
         )  # fmt: skip
     axes.set_yticks(range(len(prices)), [words.strip() for words in reversed(prices)])
-    axes.set_xlim(0, 1.05)
+    axes.axvline(1.0, color="black", linewidth=0.5)
+    axes.set_xlim(0, 1.12)
     look.finish(axes, "what not knowing costs", "part of the reward of O3M", "")

@@ -47,6 +47,7 @@ LOOKS = {
     "Rolling": Look("#D55E00", _SOLID, "D", "Rolling"),
     "Rolling, noise known": Look("#882255", _DOTTED, "s", "Rolling, noise known"),
     "Rolling, switch 1": Look("#D55E00", _MIXED, "d", "Rolling, switch = 1"),
+    "Auto": Look("#117733", _SOLID, ">", "Auto"),
     "pi_2": Look("#D55E00", _DASHED, "D", r"$\pi_2$"),
     "Combiner gamma": Look("#009E73", _DASHED, "P", r"Combiner $\gamma$"),
     "Combiner m": Look("#5B3A8E", _DOTTED, "X", r"Combiner $m$"),

@@ -2,9 +2,9 @@
 
 A block of the paper has m actions whose rewards are neither counted nor learned from, it ends without a
 future, its length must be guessed, and its radius assumes noise of size 1. Rolling plans from the last m
-actions that were really played and learns from every reward; the noise is known or estimated. All are
-measured against the best cycle known: T times its average, less the reward, is called the regret, the ratio
-of the two the share.
+actions that were really played and learns from every reward; the noise is known or estimated. Auto, on the
+random instances, does the same and is told neither m nor gamma. All are measured against the best cycle
+known: T times its average, less the reward, is called the regret, the ratio of the two the share.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ NAMES = {
     "Rolling, noise known": "Rolling, noise known",
     "Rolling": "Rolling, noise estimated",
     "Rolling, switch 1": "Rolling, switch = 1",
+    "Auto": "Auto, told nothing",
 }
+#: Only on the instances: told A0 at most, if that is not the identity; delta is that without a horizon.
+NOTHING = {"Auto": {"type": "Auto", "A0": "env", "delta": 0.01}}
 #: Only in the table of instances: what the noise and what the plan from the history is worth.
 APART = {
     "O3M, noise estimated": {"L": 20, "type": "O3M", "subgaussian": "estimated"},
@@ -112,7 +115,7 @@ def over_ahead(document: dict[str, Any], steps: list[int]) -> dict[str, Any]:
 
 
 def over_instances(document: dict[str, Any], envs: dict[str, lbm.LBM], quick: bool) -> dict[str, Any]:
-    """The same agents on random instances, and two more to tell apart what they owe to what."""
+    """The same agents on random instances, Auto, and two more to tell apart what they owe to what."""
     told = {"m": "env", "gamma": "env", "A0": "env"}
     more = {} if quick else {name: {**agent, **told} for name, agent in APART.items()}
     tables = {
@@ -131,7 +134,7 @@ def over_instances(document: dict[str, Any], envs: dict[str, lbm.LBM], quick: bo
         "T": STEPS,
         "seeds": min(RUNS, document["seeds"]) if not quick else 1,
         "env": tables,
-        "agent": {**document["agent"], **more},
+        "agent": {**document["agent"], **NOTHING, **more},
     }
 
 
@@ -219,10 +222,11 @@ def draw(regrets: dict[str, Found], looked: dict[str, Found], random: Found, run
     order = np.argsort(random.values["O3M"].mean(axis=1))
     for agent in (name for name in NAMES if name in random.values):
         share = random.values[agent].mean(axis=1)[order]
-        axes[2].plot(np.arange(1, len(order) + 1), share, **{**look.look(agent), "linestyle": ""})
+        shown = {**look.look(agent), "linestyle": "", "label": NAMES[agent]}
+        axes[2].plot(np.arange(1, len(order) + 1), share, **shown)
     axes[2].set(xlim=(0, len(order) + 1), ylim=(0.0, 1.03))
     look.finish(axes[2], f"{len(order)} random instances, $T = {STEPS}$", "instance, by the share of O3M", "")
-    handles = {line.get_label(): line for line in axes[0].get_lines()}
+    handles = {line.get_label(): line for panel in (axes[2], axes[0]) for line in panel.get_lines()}
     figure.legend(
         [handles[words] for words in NAMES.values()], NAMES.values(), ncols=4, loc="outside upper center"
     )
@@ -274,7 +278,8 @@ def tables(
     parts = [
         f"Share of the best cycle known on {len(envs)} random instances, T = {STEPS}, each the mean of "
         f"{random.values['O3M'].shape[1]} runs. O3M and OM without more words have L = 20, as in Figure 1, "
-        "left; Rolling without more words estimates the noise.",
+        "left; Rolling without more words estimates the noise; Auto is told A0 alone, all others but OFUL "
+        "also m and gamma.",
         markdown(
             ("agent", "mean (95% interval)", "worst", "more than O3M on", "more than OFUL on"),
             summary,
@@ -333,6 +338,9 @@ def check(page: Page, horizons: Found, ahead: Found, random: Found, cycle: float
     share = {agent: values.mean(axis=1) for agent, values in random.values.items()}
     page.claim("Rolling on instances", mean(share["Rolling"]), O3M=f"{share['O3M'].mean():.3f}")
     page.claim("Rolling and O3M", exact((share["Rolling"] > share["O3M"]).mean()))
+    page.claim("Auto on instances", mean(share["Auto"]), O3M=f"{share['O3M'].mean():.3f}")
+    page.claim("Auto, worst instance", exact(share["Auto"].min()))
+    page.claim("Auto and O3M", exact((share["Auto"] > share["O3M"]).mean()))
     page.claim("noise estimated", ratio(share["Rolling"], share["Rolling, noise known"]))
     theory, OFUL = share["O3M, theory"], share["OFUL"]
     words = {"theory": f"{theory.mean():.3f}", "OFUL": f"{OFUL.mean():.3f}"}

@@ -14,8 +14,9 @@ import pytest
 from matplotlib.text import Text
 
 import fastlbm as lbm
+from fastlbm.agents.learners import DELTA
 from reproduce import __main__ as command
-from reproduce import approximation, arms, claims, confidence, fig2, instances, look, statements
+from reproduce import approximation, arms, claims, confidence, fig2, instances, look, rolling, statements
 from reproduce.page import Page, markdown
 from tests.test_citations import LABELS
 
@@ -202,6 +203,13 @@ def test_exponents_are_those_of_the_theorem_s_algorithm() -> None:
     agent = tomllib.loads(text)["agent"]["O3M"]
     assert agent.keys() == {"type", "m", "gamma", "T"}  # L, delta and switch are the defaults
     assert lbm.O3M(m=2, gamma=-3.0, horizon=1000).switch == 0.0
+
+
+def test_auto_is_told_nothing() -> None:
+    """Studies tell agents the horizon, which is of no use to one whose delta is that without a horizon."""
+    text = (ROOT / "reproduce/knowledge.toml").read_text(encoding="utf-8")
+    assert tomllib.loads(text)["agent"]["Auto"] == {"type": "Auto", "delta": DELTA}
+    assert rolling.NOTHING == {"Auto": {"type": "Auto", "A0": "env", "delta": DELTA}}
 
 
 def test_the_bound_of_figure_2_has_two_losses_of_m_steps_in_a_block() -> None:
