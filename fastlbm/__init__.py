@@ -9,8 +9,8 @@ pyproject.toml has the contracts.
     cli, doctor    arguments and printing; what is installed and whether it works
     precompile     compiles the core ahead of use
     experiments/   many runs: run_many, studies, their grammar and their store, results and comparators
+    running/       one run: an episode, a live policy, what it believes, late rewards, its state file, seeds
     plots          arrays in, figures out
-    running/       one run: an episode, a live policy, late rewards, the file of its state, seeds
     agents/        what an agent is (base), what a policy is (policy), one file an algorithm
     planning/      blocks, cycles, bounds on OPT; effort has all presets; finite/ is the same for arms
     theory/        the paper's formulas, its contradictions, and what each label of it is
@@ -34,6 +34,8 @@ One `run(env, O3M(...), T)` on the ball, file by file.
 5. Back in running/episode.py the records become a `Run`; experiments/ collects many of them.
 
 A live policy (running/live.py) does 4a and 4b with the same machine code and leaves 4c to you.
+`Rolling` plans from its history instead, in kernels/rolling.py and kernels/lookahead.py; `Auto` weighs models
+in agents/auto_policy.py and plans with the same code.
 
 The symbols.
 

@@ -24,7 +24,7 @@ from .candidates import Log, Pair
 from .evidence_selector import log_evidence
 from .learners import Task, make_config
 from .misfit import Misfit
-from .policy import BlockPolicy, Origin, PastBlock, Rng
+from .policy import BlockPolicy, Origin, PastBlock, Policy, Rng
 from .rolling import PLAY, ArmPlans, BallPlans, ahead_of
 
 #: A candidate whose evidence is behind by this factor, e^25, is given up.
@@ -337,6 +337,12 @@ class AutoPolicy(BlockPolicy):
         """The pairs of memories up to `top` are on offer, behind those that were."""
         M = max(m for m, _ in self.pairs)
         self.pairs = self.pairs + pairs_of(range(M + 1, top + 1), self.gammas, self.A0)
+
+    def continue_from(self, before: Policy) -> None:
+        if isinstance(before, AutoPolicy):
+            self._push(before.recent, before.arms)
+            played = played_actions(before.block)
+            self._push(played, before.picked[: len(played)])
 
     # --- its state --------------------------------------------------------------------------------------
 

@@ -239,6 +239,13 @@ def test_bad_arguments_are_named(make: Callable[[], object], words: str) -> None
         make()
 
 
+def test_restarts_know_the_past() -> None:
+    agent = lbm.Doubling(lbm.Auto(horizon=20, memories=[0, 2], gammas=[-3.0]))
+    live = agent.start(lbm.Ball(3), seed=0)
+    actions = play(live, lambda past, a, t: ROTTING.expected_rewards([*past[-2:], a])[-1], 22)
+    np.testing.assert_array_equal(live._policy.inner.recent, actions[18:20])
+
+
 def test_arms_that_are_many() -> None:
     arms = problems.ball(60, 3, np.random.default_rng(0))
     env = lbm.LBM(THETA, m=2, gamma=-3.0, actions=lbm.Finite(arms / np.linalg.norm(arms, axis=1)[:, None]))
