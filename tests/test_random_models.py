@@ -103,6 +103,11 @@ def every_agent(env: lbm.LBM, T: int, rng: np.random.Generator) -> dict[str, Any
         "EvidenceSelector": lambda: lbm.EvidenceSelector(**pairs),
         "BanditCombiner": lambda: lbm.BanditCombiner(**pairs),
         "Cyclic": lambda: lbm.Cyclic(block),
+        "Rolling": lambda: lbm.Rolling(m, env.gamma, A0=env.A0),
+        "Rolling rarely": lambda: lbm.Rolling(
+            m, env.gamma, A0=env.A0, switch=0.0 if env.actions.varies else 1.0
+        ),
+        "Auto": lambda: lbm.Auto(memories=sorted({0, 1, m}), gammas=sorted({env.gamma, 0.5}), A0=env.A0),
     }
 
 
@@ -168,7 +173,7 @@ def check_plan(env: lbm.LBM, rng: np.random.Generator) -> None:
 def sentence(error: ValueError) -> str:
     """What was refused: a sentence that names an argument, never what NumPy says of a NaN."""
     words = str(error)
-    assert words.split()[0] in ("gamma", "A0", "candidates", "actions")
+    assert words.split()[0] in ("gamma", "A0", "candidates", "actions", "memories")
     assert " must " in words
     return words
 
