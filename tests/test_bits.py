@@ -24,4 +24,4 @@ def test_with_and_without_calls_by_address_the_bits_are_the_same() -> None:
         for link in ("1", "0")
     )  # fmt: skip
     assert linked == plain
-    assert len(set(linked.splitlines())) == 10
+    assert len(set(linked.splitlines())) == 16

@@ -2,13 +2,14 @@
 
 Python looks at signals in the main thread alone, between two of its own instructions. A search for a long
 block may be a minute of compiled code without any. So the main thread hands such work to another one and
-waits, which costs 0.1 to 0.2 ms a call.
+waits, which costs 0.1 to 0.2 ms a call: short work it does itself.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -17,16 +18,25 @@ T = TypeVar("T")
 
 #: Seconds between two looks at `is_over`, and at signals where waiting cannot be interrupted.
 _LOOK = 0.1
+#: Seconds of work that are not worth a thread.
+_SHORT = 1.0
 
 
 def interruptible(
-    work: Callable[[], T], stop: Callable[[bool], None], is_over: Callable[[], bool] | None = None
+    work: Callable[[], T],
+    stop: Callable[[bool], None],
+    is_over: Callable[[], bool] | None = None,
+    seconds: float = math.inf,
 ) -> T:
     """What `work` returns, done by another thread if this is the main one, or if there is an `is_over`.
+
+    If it takes a moment at most, of all the `seconds` between two of Python's instructions, it is done here.
 
     On Ctrl-C, or when `is_over` is true, `stop(True)` tells compiled code to end, Python code is interrupted,
     and when both are over a KeyboardInterrupt is raised here. `stop(False)` comes before all work.
     """
+    if seconds < _SHORT:
+        return work()
     if is_over is None and threading.current_thread() is not threading.main_thread():
         return work()
     stop(False)

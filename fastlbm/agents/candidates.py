@@ -78,6 +78,10 @@ class MemberPolicy(WrappingPolicy):
         set_next_step(self.block, step)
         self.inner.plan_next_block()
 
+    @property
+    def plan_seconds(self) -> float:
+        return max(policy.plan_seconds for policy in self.members)
+
     def stop(self, on: bool) -> None:
         for policy in self.members:
             policy.stop(on)

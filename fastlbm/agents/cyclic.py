@@ -58,5 +58,9 @@ class CyclicPolicy(BlockPolicy):
         self.block.actions[:] = actions
         play_forever(self.block)
 
+    @property
+    def plan_seconds(self) -> float:
+        return 0.0
+
     def plan_next_block(self) -> None:
         raise AssertionError("a block that is played forever is never done")

@@ -17,7 +17,7 @@ from ..kernels.optimism import O3M, OM, OM_BLOCK, Belief
 from ..kernels.planners import BallPlanner, MemorylessPlanner
 from ..model.actions import ActionSet, Ball
 from ..model.memory_matrix import check_memory_matrix, matrix_power
-from ..planning.effort import FIRST, LATER, RARE, RARE_AND_LONG
+from ..planning.effort import FIRST, LATER, RARE, RARE_AND_LONG, most_seconds
 from ..planning.finite import FinitePlanner
 from .base import LearningAgent
 from .policy import BlockPolicy, CompiledPolicy, Rng
@@ -70,6 +70,11 @@ class BallLearner(CompiledLearner):
     def __init__(self, learner: Learner, task: Task, A0: Array, rng: Rng, step: int) -> None:
         super().__init__(learner, task.m + task.L, len(A0), rng=rng, step=step)
         self.planner = BallPlanner(learner, *make_memory(writable(A0), task.m, task.gamma))
+
+    @property
+    def plan_seconds(self) -> float:
+        config, (n, d) = self.learner.config, self.block.actions.shape
+        return math.inf if config.kind == OM_BLOCK else most_seconds(config.first, n, d, config.m)
 
 
 class MemorylessLearner(CompiledLearner):

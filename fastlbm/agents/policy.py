@@ -77,6 +77,11 @@ class Policy(ABC):
         """Where the block comes from."""
         return Origin()
 
+    @property
+    def plan_seconds(self) -> float:
+        """About how long a plan may take without a look at signals; infinity if that is not known."""
+        return math.inf
+
     def stop(self, on: bool) -> None:  # noqa: B027  (most plan in Python, or soon)
         """Let compiled planning, in another thread, end at once and without a plan; or not any more."""
 
@@ -161,6 +166,10 @@ class CompiledPolicy(BlockPolicy):
 
     planner: Any
 
+    @property
+    def plan_seconds(self) -> float:
+        return 0.0
+
     def plan_next_block(self) -> None:
         plan_next_block(self.planner, self.block, self.rng)
 
@@ -207,6 +216,10 @@ class WrappingPolicy(Policy):
 
     def absorb_late(self, b: Array, y: float, block: PastBlock) -> None:
         self.inner.absorb_late(b, y, block)
+
+    @property
+    def plan_seconds(self) -> float:
+        return self.inner.plan_seconds
 
     def stop(self, on: bool) -> None:
         self.inner.stop(on)

@@ -27,6 +27,7 @@ from ..kernels.learning import Learner, learn_from_block, radius
 from ..kernels.memory import make_memory
 from ..kernels.optimism import O3M, Belief
 from ..kernels.rolling import (
+    MOST_TRIES,
     SETTLED,
     RollingConfig,
     RollingPlanner,
@@ -41,7 +42,7 @@ from ..model.actions import ActionSet, Ball
 from ..model.lbm import LBM
 from ..model.memory_matrix import check_memory_matrix
 from ..planning.blocks import sets_after
-from ..planning.effort import rolling_effort
+from ..planning.effort import most_seconds, rolling_effort
 from ..planning.finite import FinitePlanner
 from ..planning.finite.states import ucb
 from .base import LearningAgent
@@ -216,6 +217,13 @@ class RollingOnBall(CompiledLearner):
         learner = Learner(config, make_estimator(d, agent.lam), np.zeros((room, d)))
         super().__init__(learner, room, d, rng=rng, step=step)
         self.planner = self.plans_ahead.planner(learner)
+
+    @property
+    def plan_seconds(self) -> float:
+        effort, d, m = self.plans_ahead.effort, self.block.actions.shape[1], self.plans_ahead.m
+        steps = self.plans_ahead.ahead + m
+        cycles = (MOST_TRIES + 1) * most_seconds(effort.cycle, effort.longest, d, m)
+        return cycles + most_seconds(effort.steps, steps, d, m)
 
     def state(self) -> dict[str, Array]:
         return super().state() | self.plans_ahead.state()

@@ -35,6 +35,9 @@ _NO_STEP = 1e-24
 #: A start is given up when it would need this many times its last gains to reach the best one.
 _PATIENCE = 25.0
 
+# What is counted: lanes that are not done, the start that comes next, evaluations.
+_ACTIVE, _FOLLOWING, _EVALUATIONS = 0, 1, 2
+
 # Rows of the state of a lane.
 _VALUE, _SLOPE, _CURVATURE, _LENGTH, _STEP, _FRACTION, _TAKEN = 0, 1, 2, 3, 4, 5, 6
 
@@ -119,33 +122,66 @@ def ascend(
     count = values.shape[0]
     n = x.shape[1] // count
     climb = _make_climb(memory, A0, n, min(count, LANES), ends.lead)
-    beyond = values.copy()
+    beyond, tally = values.copy(), np.zeros(3, dtype=np.int64)
     for s in range(count):
         values[s] = -np.inf
     for s in range(climb.lanes):
         _load(x, count, s, climb.point, climb.direction, s, climb.lanes)
     _move(climb)
-    following = climb.lanes
-    active = climb.lanes
-    evaluations = 0
-    while active > 0 and stop[0] == 0:
+    tally[_ACTIVE], tally[_FOLLOWING] = climb.lanes, climb.lanes
+    while True:
+        champion = _climb_on(
+            memory, A0, belief, climb, ends, x, beyond, values, tally, ticks, tolerance, champion, stop
+        )
+        if tally[_ACTIVE] == 0 or stop[0] != 0:
+            return tally[_EVALUATIONS]
+        climb = _without_done(memory, A0, climb, n, ends.lead)
+        _go_on(climb)
+
+
+@kernel_internal
+def _climb_on(
+    memory: Memory,
+    A0: Matrix | None,
+    belief: Belief,
+    climb: _Climb,
+    ends: Ends,
+    x: Rows,
+    beyond: Vector,
+    values: Vector,
+    tally: Integers,
+    ticks: int,
+    tolerance: float,
+    champion: float,
+    stop: Integers,
+) -> float:
+    """Ticks until half of the lanes are done, or all; returns the best value so far.
+
+    A kernel of its own, which counts no references: to count those of all arrays at every tick takes a third
+    of the time of a small block (measured).
+    """
+    while stop[0] == 0:
         _wrap(climb.trial, climb.lead, climb.block)
         evaluate(
             memory, A0, belief, climb.block, climb.lanes, climb.work, climb.trial_value, climb.block_grad
         )
         _fold(climb.block_grad, climb.lead, climb.trial_grad)
         _hold(climb.trial_grad, ends.head * climb.lanes, ends.tail * climb.lanes)
-        evaluations += active
+        tally[_EVALUATIONS] += tally[_ACTIVE]
         _lane_sums(climb.direction, climb.trial_grad, climb.lanes, climb.state, _CURVATURE)
-        active, following, champion = _judge(
-            climb, x, beyond, values, active, following, ticks, tolerance, champion
-        )
-        if 2 * active <= climb.lanes and active > 0:
-            climb = _without_done(memory, A0, climb, n, ends.lead)
-        _move(climb)
-        _lane_sums(climb.direction, climb.grad, climb.lanes, climb.state, _SLOPE)
-        _lane_sums(climb.direction, climb.direction, climb.lanes, climb.state, _LENGTH)
-    return evaluations
+        champion = _judge(climb, x, beyond, values, tally, ticks, tolerance, champion)
+        if 2 * tally[_ACTIVE] <= climb.lanes:
+            break
+        _go_on(climb)
+    return champion
+
+
+@inline
+def _go_on(climb: _Climb) -> None:
+    """New trial points, with the slope and the length of the steps to them."""
+    _move(climb)
+    _lane_sums(climb.direction, climb.grad, climb.lanes, climb.state, _SLOPE)
+    _lane_sums(climb.direction, climb.direction, climb.lanes, climb.state, _LENGTH)
 
 
 @inline
@@ -154,15 +190,14 @@ def _judge(
     x: Rows,
     beyond: Vector,
     values: Vector,
-    active: int,
-    following: int,
+    tally: Integers,
     ticks: int,
     tolerance: float,
     champion: float,
-) -> tuple[int, int, float]:
+) -> float:
     """Each lane takes its step or shortens it; one that is done gives its lane to the next start.
 
-    Returns how many are active, which start comes next, and the best value so far.
+    Returns the best value so far.
     """
     d, lanes, count = x.shape[0], climb.lanes, values.shape[0]
     n = x.shape[1] // count
@@ -193,13 +228,14 @@ def _judge(
         if done:
             state[_TAKEN, s] = 0.0
             where[s] = -1
+            following = tally[_FOLLOWING]
             if following < count:
                 where[s], age[s], accepted[s] = following, 0, 0
                 _load(x, count, following, climb.point, climb.direction, s, lanes)
-                following += 1
+                tally[_FOLLOWING] += 1
             else:
-                active -= 1
-    return active, following, champion
+                tally[_ACTIVE] -= 1
+    return champion
 
 
 @kernel

@@ -16,12 +16,12 @@ from .._base import validation
 from .._base.interrupts import interruptible
 from .._base.types import Array, Seed
 from ..kernels.memory import make_memory
-from ..kernels.optimism import Belief
+from ..kernels.optimism import OM_BLOCK, Belief
 from ..kernels.search import Effort, search
 from ..model.actions import ActionSet, Ball
 from ..model.lbm import LBM
 from ..model.memory_matrix import check_memory_matrix
-from .effort import COLD_BLOCK, SEARCHES, UNLIMITED, WARM_BLOCK, cold_block
+from .effort import COLD_BLOCK, SEARCHES, UNLIMITED, WARM_BLOCK, cold_block, most_seconds
 from .finite import FinitePlanner
 from .objective import make_belief
 from .plans import Plan
@@ -95,8 +95,8 @@ def plan_block(
             break
         plan = search_ball(matrix, m, gamma, belief, m + L, before=before, warm=warm, effort=effort, rng=rng)
         evaluations += plan.evaluations
-        best = max(best, plan, key=lambda p: p.value)
-    return without_first(replace(best, evaluations=evaluations), 0 if before is None else m)
+        best = replace(max(best, plan, key=lambda p: p.value), evaluations=evaluations)
+    return without_first(best, 0 if before is None else m)
 
 
 def best_block(env: LBM, L: int = 20, seed: Seed = 0, **effort: int | None) -> Plan:
@@ -147,6 +147,7 @@ def search_ball(
     block, value, evaluations, converged = interruptible(
         lambda: search(memory, form, belief, n, wrap, first, columns, effort, -np.inf, rng),
         stop=lambda on: effort.stop.fill(on),
+        seconds=most_seconds(effort, n, len(A0), m) if belief.kind != OM_BLOCK else math.inf,
     )
     return Plan(
         actions=np.ascontiguousarray(block.T),
@@ -184,6 +185,8 @@ def sets_after(before: Array, sets: Array, step: int, n: int) -> Array:
 
 def without_first(plan: Plan, m: int) -> Plan:
     """The plan without its first m actions, which were given."""
+    if m == 0:
+        return plan
     indices = None if plan.indices is None else plan.indices[m:]
     return replace(plan, actions=plan.actions[m:], indices=indices)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..kernels.ascent import LANES
 from ..kernels.search import Effort
 
 #: No limit on the evaluations.
@@ -68,6 +69,19 @@ def rolling_effort(d: int, m: int, rare: bool = False) -> RollingEffort:
         cycle=cycle,
         steps=cycle._replace(starts=3, moves=0, ticks=30 if hard else 15),
     )
+
+
+def most_seconds(effort: Effort, n: int, d: int, m: int) -> float:
+    """About how long a search for n actions may take at the most; far less is usual.
+
+    What a window costs is measured by `python -m bench kernels`: 50 ns at d=3, m=2, a microsecond at d=50.
+
+    >>> most_seconds(COLD_BLOCK, 22, d=3, m=2) < 0.1 < most_seconds(COLD_BLOCK, 22, d=200, m=5)
+    True
+    """
+    ascents = effort.starts + effort.moves + LANES * effort.cycles
+    window = 60e-9 * (1.0 + d * m / 6.0) + 4e-9 * min(d, m) ** 3
+    return (ascents * effort.ticks + effort.polish) * n * window
 
 
 def cold_block(n: int, m: int) -> Effort:

@@ -129,6 +129,7 @@ def play_episode(
                 lambda until=until: policy.advance(model, history, recorder, noise, until),  # type: ignore[misc]
                 stop=policy.stop,
                 is_over=None if stop is None else stop.is_set,
+                seconds=policy.plan_seconds,
             )
             seconds = time.perf_counter() - begin
             if report is not None:

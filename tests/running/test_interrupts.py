@@ -50,6 +50,13 @@ def test_ctrl_c_ends_python_work() -> None:
     assert threading.active_count() <= before + 1  # the timer may still be ending
 
 
+def test_short_work_is_done_at_once() -> None:
+    found: list[int] = []
+    interruptible(lambda: found.append(threading.get_ident()), lambda on: None, seconds=0.01)
+    interruptible(lambda: found.append(threading.get_ident()), lambda on: None, seconds=10.0)
+    assert found[0] == threading.get_ident() != found[1]
+
+
 def test_results_and_errors_come_back() -> None:
     assert interruptible(lambda: 7, lambda on: None) == 7
     with pytest.raises(ZeroDivisionError):
@@ -71,7 +78,7 @@ def test_a_search_that_is_told_to_stop_evaluates_nothing_more() -> None:
         assert (evaluations == 0) == bool(flag)
 
 
-def interrupted(work: Callable[[], Any], stop: Callable[[bool], None], is_over: object = None) -> None:
+def interrupted(work: Callable[[], Any], stop: Callable[[bool], None], **_: object) -> None:
     """As if Ctrl-C came at the beginning of a plan."""
     stop(True)
     work()
@@ -124,7 +131,10 @@ def test_a_run_is_ended_from_another_thread(monkeypatch: pytest.MonkeyPatch) -> 
     env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)
     stop = threading.Event()
 
-    def late(work: Callable[[], Any], stop: Callable[[bool], None], is_over: Callable[[], bool]) -> Any:
+    def late(
+        work: Callable[[], Any], stop: Callable[[bool], None], is_over: Callable[[], bool], seconds: float
+    ) -> Any:
+        assert seconds < 1.0  # not worth a thread, but for the test
         event.set()
         return interruptible(work, stop, is_over)
 
