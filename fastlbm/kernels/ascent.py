@@ -12,7 +12,6 @@ them at its ends, where they stay as they are.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -21,11 +20,10 @@ from ._jit import inline, kernel, kernel_internal
 from ._types import Integers, Matrix, Rows, Vector
 from .arithmetic import column
 from .blocks import Work, evaluate, features, make_work
+from .lanes import LANES, fold, hold, lane_sums, largest_entry, load_start, project, wrap
 from .memory import Memory
 from .optimism import Belief
 
-#: Starts that climb side by side.
-LANES = 8
 #: The Armijo rule compares with the worst of so many last values.
 _MEMORY = 8
 _ARMIJO = 1e-4
@@ -126,7 +124,7 @@ def ascend(
     for s in range(count):
         values[s] = -np.inf
     for s in range(climb.lanes):
-        _load(x, count, s, climb.point, climb.direction, s, climb.lanes)
+        load_start(x, count, s, climb.point, climb.direction, s, climb.lanes)
     _move(climb)
     tally[_ACTIVE], tally[_FOLLOWING] = climb.lanes, climb.lanes
     while True:
@@ -161,14 +159,14 @@ def _climb_on(
     of the time of a small block (measured).
     """
     while stop[0] == 0:
-        _wrap(climb.trial, climb.lead, climb.block)
+        wrap(climb.trial, climb.lead, climb.block)
         evaluate(
             memory, A0, belief, climb.block, climb.lanes, climb.work, climb.trial_value, climb.block_grad
         )
-        _fold(climb.block_grad, climb.lead, climb.trial_grad)
-        _hold(climb.trial_grad, ends.head * climb.lanes, ends.tail * climb.lanes)
+        fold(climb.block_grad, climb.lead, climb.trial_grad)
+        hold(climb.trial_grad, ends.head * climb.lanes, ends.tail * climb.lanes)
         tally[_EVALUATIONS] += tally[_ACTIVE]
-        _lane_sums(climb.direction, climb.trial_grad, climb.lanes, climb.state, _CURVATURE)
+        lane_sums(climb.direction, climb.trial_grad, climb.lanes, climb.state, _CURVATURE)
         champion = _judge(climb, x, beyond, values, tally, ticks, tolerance, champion)
         if 2 * tally[_ACTIVE] <= climb.lanes:
             break
@@ -180,8 +178,8 @@ def _climb_on(
 def _go_on(climb: _Climb) -> None:
     """New trial points, with the slope and the length of the steps to them."""
     _move(climb)
-    _lane_sums(climb.direction, climb.grad, climb.lanes, climb.state, _SLOPE)
-    _lane_sums(climb.direction, climb.direction, climb.lanes, climb.state, _LENGTH)
+    lane_sums(climb.direction, climb.grad, climb.lanes, climb.state, _SLOPE)
+    lane_sums(climb.direction, climb.direction, climb.lanes, climb.state, _LENGTH)
 
 
 @inline
@@ -231,7 +229,7 @@ def _judge(
             following = tally[_FOLLOWING]
             if following < count:
                 where[s], age[s], accepted[s] = following, 0, 0
-                _load(x, count, following, climb.point, climb.direction, s, lanes)
+                load_start(x, count, following, climb.point, climb.direction, s, lanes)
                 tally[_FOLLOWING] += 1
             else:
                 tally[_ACTIVE] -= 1
@@ -289,7 +287,7 @@ def _accept(
         bend = state[_SLOPE, s] - state[_CURVATURE, s]
         step = state[_FRACTION, s] * state[_LENGTH, s] / bend if bend > 0.0 else _STEP_MAX
     else:
-        step = 1.0 / max(_largest(trial_grad, s, lanes), _STEP_MIN)
+        step = 1.0 / max(largest_entry(trial_grad, s, lanes), _STEP_MIN)
     state[_STEP, s] = min(max(step, _STEP_MIN), _STEP_MAX)
     state[_VALUE, s] = new
     state[_TAKEN, s] = 1.0
@@ -316,7 +314,7 @@ def wrapped_rewards(memory: Memory, A0: Matrix | None, theta: Vector, x: Rows, n
     count = x.shape[1] // n
     lead = column(memory.m * count)
     block = np.empty((x.shape[0], lead + x.shape[1]))
-    _wrap(x, lead, block)
+    wrap(x, lead, block)
     work = make_work(memory, A0, block.shape[1], count)
     features(memory, A0, block, count, work)
     rewards = np.zeros(x.shape[1])
@@ -324,36 +322,6 @@ def wrapped_rewards(memory: Memory, A0: Matrix | None, theta: Vector, x: Rows, n
         for w in range(x.shape[1]):
             rewards[w] += theta[i] * work.B[i, lead + w]
     return rewards
-
-
-@kernel_internal
-def project(x: Rows, scale: Vector) -> None:
-    """Every column of x (d, N) into the unit ball; scale (N,) is scratch."""
-    d, N = x.shape
-    for w in range(N):
-        scale[w] = 0.0
-    for i in range(d):
-        for w in range(N):
-            scale[w] += x[i, w] * x[i, w]
-    for w in range(N):
-        scale[w] = 1.0 / math.sqrt(max(scale[w], 1.0))
-    for i in range(d):
-        for w in range(N):
-            x[i, w] *= scale[w]
-
-
-@kernel_internal
-def _load(x: Rows, count: int, index: int, point: Rows, direction: Rows, s: int, lanes: int) -> None:
-    """Start number `index` into lane s, at rest."""
-    d, N = point.shape
-    for t in range(N // lanes):
-        size = 0.0
-        for i in range(d):
-            size += x[i, t * count + index] * x[i, t * count + index]
-        scale = 1.0 / math.sqrt(max(size, 1.0))
-        for i in range(d):
-            point[i, t * lanes + s] = scale * x[i, t * count + index]
-            direction[i, t * lanes + s] = 0.0
 
 
 @inline
@@ -401,68 +369,3 @@ def _move_lanes(
             direction[i, w] = trial[i, w] - point[i, w] if columns[0, w] > 0.0 else direction[i, w]
         for w in range(N):
             trial[i, w] = point[i, w] + columns[2, w] * direction[i, w]
-
-
-@kernel
-def _lane_sums(x: Rows, y: Rows, lanes: int, state: Rows, row: int) -> None:
-    """Row `row` of the state = <x, y> of each lane."""
-    d, N = x.shape
-    if lanes == LANES:
-        # Constant bounds keep the sums of all lanes in registers.
-        total = np.zeros(LANES)
-        for i in range(d):
-            for t in range(0, N, LANES):
-                for s in range(LANES):
-                    total[s] += x[i, t + s] * y[i, t + s]
-        for s in range(LANES):
-            state[row, s] = total[s]
-        return
-    for s in range(lanes):
-        state[row, s] = 0.0
-    for i in range(d):
-        for t in range(0, N, lanes):
-            for s in range(lanes):
-                state[row, s] += x[i, t + s] * y[i, t + s]
-
-
-@kernel_internal
-def _largest(x: Rows, s: int, lanes: int) -> float:
-    """The largest entry in size of lane s."""
-    largest = 0.0
-    for i in range(x.shape[0]):
-        for t in range(s, x.shape[1], lanes):
-            largest = max(largest, abs(x[i, t]))
-    return largest
-
-
-@kernel_internal
-def _wrap(x: Rows, lead: int, block: Rows) -> None:
-    """block (d, lead + N): the cycle x (d, N) behind its own last `lead` columns."""
-    d, N = x.shape
-    for i in range(d):
-        for w in range(lead):
-            block[i, w] = x[i, (w - lead) % N]
-        for w in range(N):
-            block[i, lead + w] = x[i, w]
-
-
-@kernel_internal
-def _fold(block_grad: Rows, lead: int, grad: Rows) -> None:
-    """The gradient of `_wrap`: every copy of an action adds to it."""
-    d, N = grad.shape
-    for i in range(d):
-        for w in range(N):
-            grad[i, w] = block_grad[i, lead + w]
-        for w in range(lead):
-            grad[i, (w - lead) % N] += block_grad[i, w]
-
-
-@kernel_internal
-def _hold(grad: Rows, head: int, tail: int) -> None:
-    """Given actions do not move: no gradient in the first `head` columns and the last `tail`."""
-    d, N = grad.shape
-    for i in range(d):
-        for w in range(head):
-            grad[i, w] = 0.0
-        for w in range(N - tail, N):
-            grad[i, w] = 0.0

@@ -17,8 +17,9 @@ import numpy as np
 
 from ._jit import inline, kernel, kernel_internal
 from ._types import Integers, Matrix, Rows, Vector
-from .ascent import LANES, Ends, ascend, wrapped_rewards
+from .ascent import Ends, ascend, wrapped_rewards
 from .blocks import features, make_work
+from .lanes import LANES
 from .memory import Memory
 from .optimism import OM_BLOCK, Belief
 from .ties import ASCENT_SHARE, exceeds, margin, reaches

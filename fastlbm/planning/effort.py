@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..kernels.ascent import LANES
+from ..kernels.lanes import LANES
 from ..kernels.search import Effort
 
 #: No limit on the evaluations.
