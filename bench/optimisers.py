@@ -16,7 +16,7 @@ from fastlbm.kernels._jit import kernel
 from fastlbm.kernels.blocks import evaluate, make_work
 from fastlbm.kernels.memory import make_memory
 from fastlbm.kernels.optimism import O3M, Belief
-from fastlbm.kernels.search import DRAWN, ROUGH, _copies, _cycle_starts, _draw_start
+from fastlbm.kernels.search import _make_starts
 from fastlbm.planning.effort import COLD_BLOCK
 
 from .plans import THETA
@@ -51,20 +51,7 @@ def problems(count: int = 3) -> list[dict[str, Any]]:
 @kernel
 def starts(memory, A0, belief, n, effort, rng):  # type: ignore[no-untyped-def]
     """The starts of `search`, (d, n*count), and their count."""
-    cycles = min(effort.cycles, 1 + (n - 2) // (memory.m + 1))
-    tiled = 0
-    for k in range(cycles):
-        tiled += min(_copies(memory.m, k), effort.starts)
-    count = tiled + max(effort.starts - tiled, min(effort.starts, DRAWN))
-    x = np.zeros((memory.d, n * count))
-    first = 0
-    for k in range(cycles):
-        copies = min(_copies(memory.m, k), effort.starts)
-        rough = ROUGH * effort.tolerance
-        _cycle_starts(memory, A0, belief, x, first, copies, count, k, effort.ticks, rough, rng)
-        first += copies
-    for s in range(first, count):
-        _draw_start(memory, A0, belief, x, s, count, s - first, rng)
+    x, count, _ = _make_starts(memory, A0, belief, n, False, np.empty((memory.d, 0)), effort, rng)
     return x, count
 
 

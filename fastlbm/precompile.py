@@ -7,11 +7,14 @@ processes, each of which leaves what it made in the cache on disk.
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,6 +49,78 @@ def compile_all() -> None:
         list(pool.map(_in_process, GROUPS))
 
 
+#: What the second process of a first run compiles: what the first process, which goes through the calls of an
+#: episode one by one, comes to last.
+LATE = (
+    "pair.pair_forward",
+    "memory.general_forward",
+    "optimism.additive",
+    "optimism.joint",
+    "pair.pair_backward",
+    "memory.general_backward",
+    "lanes.lane_sums",
+    "estimator.repeats",
+    "ascent._make_climb",
+    "ascent._without_done",
+    "search._draw_start",
+    "search._best_when_repeated",
+    "search._change",
+    "search._turn_first_actions",
+    "playing.play_block",
+    "lookahead.cycle_bias",
+    "learning.cycle_features",
+    "lookahead.plan_ahead",
+)
+
+
+def beside(asked: bytes) -> None:
+    """Compile the LATE kernels for an episode whose kernel is being compiled for these types, pickled."""
+    for kernel, types in late_kernels(pickle.loads(asked)):
+        kernel.link(types)
+
+
+def late_kernels(asked: Sequence[Any]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """The LATE kernels that an episode of these types needs, with the types of their parameters.
+
+    Those are found by the annotations, among the parts of `asked` and of the results of kernels before.
+    """
+    known = _common_types()
+    _add_parts(known, asked)
+    unused = "memory" if str(known.get("Matrix | None")) == "none" else "pair"
+    for name in LATE:
+        module, function = name.split(".")
+        kernel = getattr(import_module(f"fastlbm.kernels.{module}"), function)
+        wanted = [str(a) for p, a in kernel.__annotations__.items() if p != "return"]
+        if module != unused and all(annotation in known for annotation in wanted):
+            types = tuple(known[annotation] for annotation in wanted)
+            yield kernel, types
+            _add_parts(known, [kernel.link(types)])
+
+
+def _common_types() -> dict[str, Any]:
+    """Numba's types of arrays and numbers, by annotation."""
+    from numba import typeof
+
+    from .kernels.optimism import Belief
+
+    matrix, vector = np.eye(1), np.ones(1)
+    examples: dict[str, Any] = {"Rows": matrix, "Tiles": matrix, "Matrix": matrix, "Vector": vector}
+    examples |= {"int": 1, "float": 1.0, "bool": True, "Integers": np.ones(1, dtype=np.int64)}
+    examples |= {"np.random.Generator": np.random.default_rng(0), "Belief": Belief(vector, matrix, 1.0, 0)}
+    return {annotation: typeof(value) for annotation, value in examples.items()}  # type: ignore[no-untyped-call]
+
+
+def _add_parts(types: dict[str, Any], whole: Sequence[Any]) -> None:
+    """The NamedTuples among these types, and in them, by name; a planner also tells the type of A0."""
+    parts = list(whole)
+    for part in parts:  # grows
+        if hasattr(part, "instance_class"):
+            types[part.instance_class.__name__] = part
+            parts += part.types
+            if "A0" in part.fields and "memory" in part.fields:
+                types["Matrix | None"] = part.types[part.fields.index("A0")]
+
+
 def _in_process(group: str) -> None:
     """Run one of the GROUPS in a process; it says itself what went wrong.
 
@@ -54,7 +129,8 @@ def _in_process(group: str) -> None:
     here = str(Path(__file__).parents[1])
     path = f"import sys; {here!r} in sys.path or sys.path.insert(0, {here!r})"
     code = f"{path}; from fastlbm import precompile; precompile.{group}()"
-    subprocess.run([sys.executable, "-P", "-c", code], check=True)
+    environment = {**os.environ, "FASTLBM_BESIDE": "0", "FASTLBM_QUIET": "1"}
+    subprocess.run([sys.executable, "-P", "-c", code], env=environment, check=True)
 
 
 def isotropic() -> None:

@@ -30,6 +30,7 @@ import numba
 import numpy as np
 from numba import config
 
+from . import _together
 from ._probe import absent
 
 #: Folders of other digests that are left beside a new one: versions that take turns, or share a place.
@@ -140,6 +141,7 @@ class KernelCache:
         name = f"{Path(function.__code__.co_filename).stem}.{function.__qualname__}-{mode}"
         self._name = name.replace("<", "").replace(">", "")
         self._key = _identity(function), sorted(dispatcher.targetoptions.items())
+        self._is_core = folder == _KERNELS and mode == "linked"
 
     @property
     def cache_path(self) -> str:
@@ -155,11 +157,31 @@ class KernelCache:
         return not any(next(place.glob(f"{self._name}-*.nbc"), None) for place in self.places)
 
     def load_overload(self, types: Any, context: Any) -> Any:
-        """What was compiled for these types; None if it is not there or cannot be used."""
+        """What was compiled for these types; None if it must be compiled here."""
         context.refresh()  # what is loaded may call what was imported only now
         if not self._sources.are_unchanged():
             return None
         name = self._file(types, context.codegen())
+        found = self._load(types, context, name)
+        if found is None:
+            if self._is_core:
+                _together.begin(self.places, types)
+            path = self._claim(name)
+            if path is not None:
+                found = self._load(types, context, name)
+                if found is not None:
+                    _together.release(path)
+        return found
+
+    def _claim(self, name: str) -> Path | None:
+        """Tell other processes that this one compiles; the file, if one of them may have made it by now."""
+        for place in self.places:
+            with suppress(OSError):
+                _make(place)
+                return place / name if _together.claim(place / name) else None
+        return None
+
+    def _load(self, types: Any, context: Any, name: str) -> Any:
         for place in self.places:
             # Whatever is wrong with it (gone, damaged, a kernel that it calls has changed), it is made anew.
             with suppress(Exception):
@@ -170,8 +192,16 @@ class KernelCache:
 
     def save_overload(self, types: Any, result: Any) -> None:
         """Keep what was compiled for these types, where that is possible."""
+        try:
+            self._save(types, result)
+        finally:
+            name = self._file(types, result.codegen)
+            for place in self.places:
+                _together.release(place / name)
+
+    def _save(self, types: Any, result: Any) -> None:
         if not self._sources.are_unchanged():
-            return
+            return None
         if result.lifted or result.library.has_dynamic_globals:
             return _tell(f"{self._name} holds addresses of this process")
         name = self._file(types, result.codegen)
@@ -264,9 +294,7 @@ def _rebuild(context: Any, types: Any, path: Path) -> Any:
 
 def _write(path: Path, content: bytes) -> None:
     """Write a file of a place, which appears whole or not at all."""
-    place = path.parent
-    is_new = not place.is_dir()
-    place.mkdir(parents=True, exist_ok=True)
+    _make(path.parent)
     temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.tmp")
     if path.is_dir():  # who knows why
         shutil.rmtree(path, ignore_errors=True)
@@ -277,12 +305,16 @@ def _write(path: Path, content: bytes) -> None:
         with suppress(OSError):
             temporary.unlink()
         raise
-    if is_new:
-        _prune(place)
 
 
-def _prune(new: Path) -> None:
-    """Remove old siblings of a new folder. Who still uses one finds nothing there and compiles."""
+def _make(new: Path) -> None:
+    """Make a folder, if it is not there, and remove old siblings of a new one.
+
+    Who still uses one of them finds nothing there and compiles.
+    """
+    if new.is_dir():
+        return
+    new.mkdir(parents=True, exist_ok=True)
     used: list[tuple[float, Path]] = []
     for other in new.parent.glob("fastlbm-*"):
         with suppress(OSError):  # another process may be at it, too

@@ -95,11 +95,14 @@ def _kernel(**options: bool) -> Callable[[F], F]:
 #: A kernel: compiled at its first call and kept on disk.
 kernel = _kernel(_nrt=True)
 
+#: The same, for kernels alone to call: nothing is compiled for a call from Python.
+kernel_nested = _kernel(_nrt=True, no_cpython_wrapper=True)
+
 #: One that makes no arrays and does not count who holds those it gets, which takes longer than small work. It
 #: can neither return arrays nor call a kernel that does: that is an error when it is compiled.
 kernel_norefcount = _kernel(_nrt=False)
 
-#: The same, for kernels alone to call: nothing is compiled for a call from Python.
+#: The same, for kernels alone to call.
 kernel_internal = _kernel(_nrt=False, no_cpython_wrapper=True)
 
 #: A piece of a kernel, compiled into it, so that the loop around it can be vectorised; it makes no arrays.

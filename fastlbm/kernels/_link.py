@@ -23,6 +23,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 
+from . import _together
 from ._probe import absent, is_tested
 
 # Numba's stubs know less than what is used here.
@@ -85,7 +86,11 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         if self.compiled.targetoptions.get("no_cpython_wrapper", False):
             raise TypeError(f"{self.__qualname__} is for kernels to call")
-        return self.compiled(*arguments)
+        try:
+            return self.compiled(*arguments)
+        except BaseException:  # kernels raise none: it was being compiled
+            _together.release_all()
+            raise
 
     def __reduce__(self) -> str:
         return self.__qualname__  # pickled by name, like a function

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import inline, kernel, kernel_internal
+from ._jit import inline, kernel, kernel_internal, kernel_nested
 from ._types import Integers, Matrix, Rows, Vector
 from .arithmetic import column
 from .blocks import Work, evaluate, features, make_work
@@ -70,7 +70,7 @@ class _Climb(NamedTuple):
     work: Work
 
 
-@kernel
+@kernel_nested
 def _make_climb(memory: Memory, A0: Matrix | None, n: int, lanes: int, lead: int) -> _Climb:
     d, N = memory.d, n * lanes
     lead = column(lead * lanes)
@@ -236,7 +236,7 @@ def _judge(
     return champion
 
 
-@kernel
+@kernel_nested
 def _without_done(memory: Memory, A0: Matrix | None, climb: _Climb, n: int, lead: int) -> _Climb:
     """The same climb with half of the lanes, or fewer, all of them active but at most one in two."""
     lanes, left = climb.lanes, 0
@@ -253,8 +253,11 @@ def _without_done(memory: Memory, A0: Matrix | None, climb: _Climb, n: int, lead
             continue
         left -= climb.where[s] >= 0
         out.where[at], out.age[at], out.accepted[at] = climb.where[s], climb.age[s], climb.accepted[s]
-        out.state[:, at] = climb.state[:, s]
-        out.recent[:, at] = climb.recent[:, s]
+        # Row by row: to assign a slice makes Numba compile its error messages, two seconds of a first run.
+        for row in range(climb.state.shape[0]):
+            out.state[row, at] = climb.state[row, s]
+        for row in range(_MEMORY):
+            out.recent[row, at] = climb.recent[row, s]
         for i in range(climb.point.shape[0]):
             for t in range(n):
                 w, v = t * lanes + s, t * fewer + at
@@ -308,7 +311,7 @@ def _shorten(state: Rows, s: int, new: float) -> bool:
     return fraction < 1e-10 or state[_LENGTH, s] <= _NO_STEP
 
 
-@kernel
+@kernel_nested
 def wrapped_rewards(memory: Memory, A0: Matrix | None, theta: Vector, x: Rows, n: int) -> Vector:
     """The reward (n*count,) of each action in x (d, n*count) when its block is played as a cycle."""
     count = x.shape[1] // n

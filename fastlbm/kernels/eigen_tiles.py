@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from ._jit import inline, kernel, kernel_internal, kernel_norefcount
+from ._jit import inline, kernel_internal, kernel_nested, kernel_norefcount
 from ._types import Tile
 from .arithmetic import dot2, fma
 
@@ -187,7 +187,7 @@ def _turn(t: Tile, p: int, q: int, cosine: int, sine: int, n: int) -> None:
         t[q, w] = t[cosine, w] * right - t[sine, w] * left
 
 
-@kernel
+@kernel_nested
 def _lapack(t: Tile, X: int, lam: int, Q: int, k: int, n: int) -> None:
     """The same through LAPACK, for the sizes where its O(k^3) beats many sweeps of rotations.
 

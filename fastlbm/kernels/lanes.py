@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ._jit import kernel, kernel_internal
+from ._jit import kernel_internal, kernel_nested
 from ._types import Rows, Vector
 
 #: Starts that climb side by side.
@@ -43,7 +43,7 @@ def load_start(x: Rows, count: int, index: int, point: Rows, direction: Rows, s:
             direction[i, t * lanes + s] = 0.0
 
 
-@kernel
+@kernel_nested
 def lane_sums(x: Rows, y: Rows, lanes: int, state: Rows, row: int) -> None:
     """Row `row` of the state = <x, y> of each lane."""
     d, N = x.shape

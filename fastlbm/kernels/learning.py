@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import kernel, kernel_internal, kernel_norefcount
+from ._jit import kernel, kernel_internal, kernel_nested, kernel_norefcount
 from ._types import Matrix, Rows
 from .block_state import BlockState, clear_rewards, length, plans_made
 from .blocks import features, make_work
@@ -110,7 +110,7 @@ def block_features(config: LearnerConfig, memory: Memory, A0: Matrix | None, act
                 F[t - config.m, i] = work.B[i, t]
 
 
-@kernel
+@kernel_nested
 def cycle_features(memory: Memory, A0: Matrix | None, before: Rows, actions: Rows, F: Rows) -> None:
     """F (m+n, d) of a cycle (d, n) that is played after the actions `before` (d, m), one row a slot.
 

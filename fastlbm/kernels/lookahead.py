@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from ._jit import kernel
+from ._jit import kernel, kernel_nested
 from ._types import Integers, Matrix, Rows, Vector
 from .arithmetic import column
 from .ascent import Ends, ascend
@@ -159,7 +159,7 @@ def plan_ahead(
     if count > effort.starts:
         # Which are worth climbing from.
         evaluations += ascend(memory, A0, belief, x, ends, 1, 0.0, -np.inf, values, effort.stop)
-        chosen = np.argsort(-values)[: effort.starts]
+        chosen = _best_first(values, effort.starts)
     lanes = chosen.shape[0]
     y, best = np.empty((d, n * lanes)), np.empty(lanes)
     for s in range(lanes):
@@ -179,3 +179,17 @@ def plan_ahead(
         for t in range(ahead + m):
             plan[i, t] = y[i, column((m + t) * lanes + winner)]
     return plan, phase[chosen[winner]], best[winner], evaluations
+
+
+@kernel_nested
+def _best_first(values: Vector, n: int) -> Integers:
+    """Where the n largest values are, the largest first and the first of equal ones; n is small."""
+    chosen, left = np.empty(n, dtype=np.int64), values.copy()
+    for k in range(n):
+        best = 0
+        for s in range(1, left.shape[0]):
+            if left[s] > left[best]:
+                best = s
+        chosen[k] = best
+        left[best] = -np.inf
+    return chosen

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from ._jit import INLINED, inline, kernel, kernel_internal
+from ._jit import INLINED, inline, kernel_internal, kernel_nested
 from ._types import Matrix, Rows, Vector
 from .best_action import best_arm, best_in_ball
 from .block_state import BlockState, next_step, plans_made, start_block
@@ -62,7 +62,7 @@ def plan_on_ball(planner: BallPlanner, block: BlockState, rng: np.random.Generat
     _search_block(config, e, F, planner.memory, planner.A0, block, rng)
 
 
-@kernel
+@kernel_nested
 def _search_block(
     config: LearnerConfig,
     e: Estimator,
@@ -116,7 +116,7 @@ def plan_without_memory(planner: MemorylessPlanner, block: BlockState, rng: np.r
     _best_actions(config, e, F, planner.M, planner.arms, block)
 
 
-@kernel
+@kernel_nested
 def _best_actions(
     config: LearnerConfig, e: Estimator, F: Rows, M: Matrix, arms: Matrix, block: BlockState
 ) -> None:

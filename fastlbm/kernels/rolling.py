@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import inline, kernel, kernel_norefcount
+from ._jit import inline, kernel, kernel_nested, kernel_norefcount
 from ._types import Integers, Matrix, Rows, Vector
 from .block_state import BlockState, cursor, length, plans_made, start_short_block
 from .blocks import features, make_work
@@ -99,7 +99,7 @@ def learn_rolling(planner: RollingPlanner, block: BlockState) -> None:
         _push_block(block, planner.outlook)
 
 
-@kernel
+@kernel_nested
 def _push_block(block: BlockState, outlook: Outlook) -> None:
     """The last m actions, after the block was played as often as it was to be."""
     n, (m, d) = length(block), outlook.recent.shape
@@ -139,7 +139,7 @@ def plan_rolling(planner: RollingPlanner, block: BlockState, rng: np.random.Gene
     _plan_from_here(config, e, F, planner.memory, planner.A0, planner.outlook, planner.rolling, block, rng)
 
 
-@kernel
+@kernel_nested
 def _plan_from_here(
     config: LearnerConfig,
     e: Estimator,
@@ -165,7 +165,7 @@ def _plan_from_here(
     belief = Belief(e.theta, e.V_inv, radius(config, e), config.kind)
     renewed = _renew_cycle(config, e, memory, A0, belief, outlook, rolling, rng)
     P = marks[_PERIOD]
-    cycle = outlook.cycle[:, :P].copy()
+    cycle = _first_columns(outlook.cycle, P)
     ahead, left = rolling.ahead, marks[_LEFT]
     joins = np.arange(P) if renewed else np.full(1, (marks[_PHASE] + P * memory.m - memory.m) % P)
     if left == 0:
@@ -181,7 +181,9 @@ def _plan_from_here(
     )
     if rolling.steps.stop[0] != 0:
         return  # nothing was planned: the block is still done
-    outlook.plan[:] = plan
+    for i in range(d):
+        for t in range(plan.shape[1]):
+            outlook.plan[i, t] = plan[i, t]
     marks[_LEFT], marks[_PHASE] = ahead, phase
     n = rolling.play
     if config.switch > 0.0 and e.ledger[SAMPLES] >= SETTLED * (ahead + memory.m):
@@ -194,7 +196,17 @@ def _plan_from_here(
     start_short_block(block, n, 1)
 
 
-@kernel
+@kernel_nested
+def _first_columns(x: Rows, n: int) -> Rows:
+    """A copy of them."""
+    out = np.empty((x.shape[0], n))
+    for i in range(x.shape[0]):
+        for t in range(n):
+            out[i, t] = x[i, t]
+    return out
+
+
+@kernel_nested
 def _renew_cycle(
     config: LearnerConfig,
     e: Estimator,
@@ -210,7 +222,7 @@ def _renew_cycle(
     grown = e.ledger[LOG_DET] > outlook.log_det[0] + math.log(NEW_CYCLE)
     if P > 0 and not grown and config.switch == 0.0:
         return False
-    warm = outlook.cycle[:, :P].copy()
+    warm = _first_columns(outlook.cycle, P)
     # In proportion to the steps until the next search, if det V goes on growing like samples^d.
     steps = e.ledger[SAMPLES] * (NEW_CYCLE ** (1.0 / memory.d) - 1.0)
     tries = min(1 + int(steps / rolling.patience), MOST_TRIES)

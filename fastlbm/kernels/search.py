@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import inline, kernel, kernel_internal
+from ._jit import inline, kernel, kernel_internal, kernel_nested
 from ._types import Integers, Matrix, Rows, Vector
 from .ascent import Ends, ascend, wrapped_rewards
 from .blocks import features, make_work
@@ -115,7 +115,7 @@ def search(
     return best, polished[0], evaluations + last, converged
 
 
-@kernel
+@kernel_nested
 def _make_starts(
     memory: Memory,
     A0: Matrix | None,
@@ -159,7 +159,7 @@ def _set_first(x: Rows, lanes: int, before: Rows) -> None:
                 x[i, t * lanes + s] = before[i, t]
 
 
-@kernel
+@kernel_nested
 def _best_when_repeated(
     memory: Memory, A0: Matrix | None, belief: Belief, x: Rows, n: int, values: Vector, winner: int
 ) -> int:
@@ -177,7 +177,7 @@ def _best_when_repeated(
     return winner
 
 
-@kernel
+@kernel_nested
 def _turn_first_actions(memory: Memory, A0: Matrix | None, belief: Belief, best: Rows) -> None:
     """The first m actions count by a a^T alone: of a and -a the one that earns more in a cycle."""
     d, n = best.shape
@@ -208,7 +208,7 @@ def _copies(m: int, k: int) -> int:
     return orders
 
 
-@kernel
+@kernel_nested
 def _cycle_starts(
     memory: Memory,
     A0: Matrix | None,
@@ -253,7 +253,7 @@ def _cycle_starts(
     return evaluations
 
 
-@kernel
+@kernel_nested
 def _lane(x: Rows, lanes: int, s: int) -> Rows:
     """A copy of block s of those in x."""
     d, n = x.shape[0], x.shape[1] // lanes
@@ -322,7 +322,7 @@ def _draw_action(x: Rows, column: int, rests: float, rng: np.random.Generator) -
         x[i, column] *= length / math.sqrt(size)
 
 
-@kernel
+@kernel_nested
 def _greedy(
     memory: Memory, A0: Matrix | None, belief: Belief, x: Rows, s: int, lanes: int, rng: np.random.Generator
 ) -> None:

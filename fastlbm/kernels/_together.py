@@ -1,0 +1,131 @@
+"""Compiling together: owns who compiles what where processes find the same cache empty.
+
+Who is about to compile a kernel claims it by a lock beside its file; others wait for the file instead of
+making it a second time. Nobody waits in a circle: who holds a kernel waits for what it calls only.
+
+Who finds a cache with nothing in it says so on a terminal or in a notebook and, for an episode with a search,
+starts a second process, which compiles what the first comes to last (see `precompile.beside`).
+`FASTLBM_BESIDE=0` in the environment does without the second process, `FASTLBM_QUIET=1` without the words.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pickle
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+#: Seconds to wait for another process that compiles a kernel; then it is compiled here as well.
+PATIENCE = 60.0
+
+_claims: dict[Path, FileLock] = {}
+_cold: bool | None = None  # whether nothing was kept when the first kernel was missing
+_second: subprocess.Popen[bytes] | None = None
+_bar: Any = None
+
+
+def claim(path: Path) -> bool:
+    """Tell others that this process compiles what will be in a file; returns whether it may be there now."""
+    if path in _claims:  # a compilation that failed before
+        return False
+    lock = FileLock(path.with_suffix(".lock"), timeout=PATIENCE)
+    waited = False
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        waited = True
+        with suppress(Timeout):
+            lock.acquire(poll_interval=0.01)
+    if lock.is_locked:
+        _claims[path] = lock
+    return waited
+
+
+def release(path: Path) -> None:
+    """The file is there, or will not be."""
+    lock = _claims.pop(path, None)
+    if lock is not None:
+        with suppress(OSError):
+            lock.release()
+            Path(lock.lock_file).unlink(missing_ok=True)
+        if _bar is not None:
+            _bar.update()
+            if not _claims:
+                _end_of_notice()
+
+
+def release_all() -> None:
+    """A compilation has failed."""
+    for path in list(_claims):
+        release(path)
+
+
+def begin(places: list[Path], types: Any) -> None:
+    """A kernel must be compiled for these types: where nothing is kept, do as above, once in a process."""
+    global _cold
+    if _cold is None:
+        _cold = not any(next(place.glob("*.nbc"), None) for place in places)
+        if _cold and os.environ.get("FASTLBM_QUIET", "0") != "1":
+            _notice()
+    searches = any("memory" in getattr(kind, "fields", ()) for kind in types)
+    if not (_cold and searches and _second is None) or os.environ.get("FASTLBM_BESIDE", "1") == "0":
+        return
+    if _cores() > 1:
+        with suppress(OSError, pickle.PicklingError):
+            _start_second(types)
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this system
+        return os.cpu_count() or 1
+
+
+def _start_second(types: Any) -> None:
+    """A process that runs this very package and, with -P, nothing of the current directory."""
+    global _second
+    from numba.core.serialize import dumps
+
+    asked: bytes = dumps(types)  # type: ignore[no-untyped-call]
+    root = str(Path(__file__).parents[2])
+    path = f"import sys; {root!r} in sys.path or sys.path.insert(0, {root!r})"
+    code = f"{path}; from fastlbm import precompile; precompile.beside(sys.stdin.buffer.read())"
+    _second = subprocess.Popen(
+        [sys.executable, "-P", "-c", code],
+        env={**os.environ, "FASTLBM_BESIDE": "0", "FASTLBM_QUIET": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    atexit.register(_end_second)
+    assert _second.stdin is not None
+    with _second.stdin as pipe:
+        pipe.write(asked)
+
+
+def _end_second() -> None:
+    if _second is not None:
+        _second.terminate()
+        _second.wait()
+
+
+def _notice() -> None:
+    """Where somebody looks, say what takes so long, and count."""
+    global _bar
+    if "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty()):
+        from tqdm.auto import tqdm
+
+        _bar = tqdm(desc="fastlbm compiles, once for this version and machine", unit=" kernels", leave=False)
+
+
+def _end_of_notice() -> None:
+    global _bar
+    bar, _bar = _bar, None
+    bar.close()
