@@ -56,8 +56,8 @@ class RegretBalancing(CandidateAgent):
 
     >>> import fastlbm as lbm
     >>> env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)
-    >>> agent = lbm.RegretBalancing([(0, 0.0), (1, -2.0)], horizon=400, L=6, scale=0.01)
-    >>> lbm.run(env, agent, T=400).details["active"][-1].tolist()
+    >>> agent = lbm.RegretBalancing([(0, 0.0), (1, -2.0)], horizon=800, L=6, scale=0.05)
+    >>> lbm.run(env, agent, T=800).details["active"][-1].tolist()
     [False, True]
     """
 
@@ -118,6 +118,12 @@ class BalancingPolicy(CountingPolicy):
         result: Array = self.agent.scale * (loss + 2.0 * self.m * self.rho * blocks)
         return result
 
+    def widths(self, steps: Array) -> Array:
+        """w (N,) after so many steps of each: the noise of all of them, at any time, by Robbins' mixture."""
+        odds = 2.0 * math.log(len(self.members) / self._delta)
+        result: Array = self._noise * np.sqrt((steps + 1.0) * (np.log(steps + 1.0) + odds))
+        return self.agent.scale * result
+
     @property
     def _noise(self) -> float:
         return 1.0 if self.agent.subgaussian is None else self.agent.subgaussian
@@ -130,7 +136,10 @@ class BalancingPolicy(CountingPolicy):
         self._account()
         # The rewards of a block that began may still be to come.
         claims = self.claims(np.array([float(policy.plans) for policy in self.members]))
-        chosen = int(np.argmin(np.where(self.active > 0.0, claims, np.inf)))
+        open_ = np.where(self.active > 0.0, claims, np.inf)
+        chosen = int(
+            np.argmax(open_ <= open_.min() * (1.0 + 1e-9))
+        )  # of equal ones the first, rounding aside
         self.log.add((int(next_step(self.block)), chosen, claims, self.active > 0.0))
         self.hand_over(chosen)
 
@@ -147,10 +156,8 @@ class BalancingPolicy(CountingPolicy):
         """Who claims too little; the best one never does, and who has not played yet claims nothing."""
         heard = (self.active > 0.0) & (self.plays > 0.0)
         k = np.maximum(self.plays, 1.0)
-        n, scale = k * self.B, self.agent.scale
-        width = scale * self._noise * np.sqrt((n + 1.0) * np.log((n + 1.0) * (len(k) / self._delta) ** 2)) / n
-        excess = scale * 2.0 * (self.m * self.rho).max() / self.B
-        mean = self.rewards / k
+        n, mean = k * self.B, self.rewards / k
+        width, excess = self.widths(n) / n, 2.0 * self.agent.scale * (self.m * self.rho).max() / self.B
         proven = np.where(heard, mean - width - excess, -np.inf).max()
         self.active[heard & (mean + self.claims(k) / n + width < proven)] = 0.0
 
