@@ -34,21 +34,24 @@ class RegretBalancing(CandidateAgent):
         w    = subgaussian sqrt((n+1) ln((n+1) N^2/delta^2)),      x = 2 max_j(m_j rho_j)/B
 
     with rho and the radius beta of `theory.confidence_radius` after kL samples. `scale` multiplies R, w and
-    x; 1 is what is proven. `L` is one length for all, one each, or from the theory; a candidate with
-    gamma = 0 plays blocks of L.
+    x; 1 is what is proven, and at T = 1200 discards nobody. With a small one the truth is discarded for what
+    learning costs it: `python -m reproduce knowledge` measures both. `L` is one length for all, one each, or
+    from the theory; a candidate with gamma = 0 plays blocks of L.
 
     Proven, for scale = 1, a given `subgaussian` and the truth among the N candidates: with probability
     1 - 2 delta the truth is never discarded, and the regret against OPT is at most, with * the truth,
 
         sum_j  R_j + 2 w_j + (n_j/n_*) (R_* + 2 w_*) + n_j x_*,     R_j <= R_* + what one block adds to R_j
 
-    That is the paper's argument with all steps of a block counted. The paper's learners do not disturb each
-    other; these do, through the memory. (1) The first m steps of a block, whatever was played before, cost at
-    most 2 m rho against OPT, and all other windows are the block's own: so R holds for the truth. It is the
-    proof of Theorem 2, thm:regret_hp, with 2 max(L rho, beta sqrt(L)) min(1, .) for a block. (2) A block
-    can earn more than its part of OPT from what others left, by x B at most: without x, which the paper
+    with all numbers as of the last test that j passed, after which one more block of it costs 2 rho B_j at
+    most. That is the paper's argument with all steps of a block counted. The paper's learners do not disturb
+    each other; these do, through the memory. (1) The first m steps of a block, whatever was played before,
+    cost at most 2 m rho against OPT, and all other windows are the block's own: so R holds for the truth. It
+    is the proof of Theorem 2, thm:regret_hp, with 2 max(L rho, beta sqrt(L)) min(1, .) for a block. (2) A
+    block can earn more than its part of OPT from what others left, by x B at most: without x, which the paper
     does not need, the truth could be discarded. Where the truth is not a candidate nothing is proven; nor
-    for plans that a search found, which may miss the best block.
+    on sets that vary, nor for plans that a search found, which may miss the best block. T is taken as a
+    multiple of every B.
 
     Live, blocks are balanced when they begin, and count once, from the first reward of their last L steps
     on; the rewards of the first m steps count if they come in time. After a run `run.details` says who played
