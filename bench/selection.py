@@ -25,6 +25,18 @@ def play(env: lbm.LBM, agent: lbm.agents.Agent) -> tuple[np.ndarray, list[lbm.ru
     return np.array([run.reward[-1] for run in runs]), runs
 
 
+def others(candidates: list[tuple[int, float]], L: int | list[int]) -> dict[str, lbm.agents.Agent]:
+    """Those who choose by rewards as the Combiner does, by other rules."""
+    return {
+        **{
+            f"RegretBalancing, scale {scale:g}": lbm.RegretBalancing(candidates, T, L=L, scale=scale)
+            for scale in (1.0, 0.1, 0.03, 0.01)
+        },
+        "CORRAL": lbm.Corral(candidates, T, L=L),
+        "CORRAL, not smooth, eta 10": lbm.Corral(candidates, T, L=L, smooth=False, eta=10.0),
+    }
+
+
 def rotting() -> None:
     """The paper's rotting instance: both methods, paired with O3M that knows the truth."""
     known, _ = play(ROTTING, lbm.O3M(2, -3.0, T, L=20))
@@ -41,6 +53,9 @@ def rotting() -> None:
                 f"  Combiner over {name:11}, scale {scale:5g}: {rewards.mean():6.1f} = "
                 f"{rewards.mean() / known.mean():.1%}, rounds of each {share.round(1).tolist()}"
             )
+        for words, agent in others(candidates, L).items():
+            rewards, _ = play(ROTTING, agent)
+            print(f"  {words} over {name}: {rewards.mean():.1f} = {rewards.mean() / known.mean():.1%}")
         c = lbm.theory.combiner_constants(T, 3, candidates, L)
         print(f"    R_j/T_bc {(c.R / c.T_bc).round(2).tolist()}, C_j {c.C.round(1).tolist()}, T_bc {c.T_bc}")
     rewards, runs = play(ROTTING, lbm.EvidenceSelector(PAIRS, T, L=20))

@@ -54,12 +54,12 @@ def all_kernels() -> None:
     env = lbm.LBM(THETA, m=2, gamma=-3.0)
     agent = lbm.O3M(2, -3.0, 40, L=4)
     candidates = [(0, 0.0), (1, -2.0), (2, -3.0)]
-    selector, combiner = (
+    selector, *others = (
         c(candidates, 40, L=4)  # type: ignore[operator]
-        for c in (lbm.EvidenceSelector, lbm.BanditCombiner)
+        for c in (lbm.EvidenceSelector, lbm.BanditCombiner, lbm.RegretBalancing, lbm.Corral)
     )
     rare = lbm.O3M(2, -3.0, 40, L=4, switch=1.0)
-    for other in (lbm.Cyclic(block), selector, combiner, lbm.Doubling(agent), rare):
+    for other in (lbm.Cyclic(block), selector, *others, lbm.Doubling(agent), rare):
         lbm.run(env, other, T=20)
     for other in (agent, lbm.OMBlock(2, -3.0, 40, L=4), lbm.OFUL(40), selector):
         live = other.start(lbm.Ball(3))

@@ -27,6 +27,8 @@ CASES = {
     "cycle": (ROTTING, lbm.Cyclic(np.eye(3)), 100_000),
     "O3M, switch=1": (ROTTING, lbm.O3M(2, -3.0, 1_000_000, L=20, switch=1.0), 1_000_000),
     "Combiner": (ROTTING, lbm.BanditCombiner(PAIRS, 1_000, L=10, scale=0.01), 1_000),
+    "balancing": (ROTTING, lbm.RegretBalancing(PAIRS, 1_000, L=10, scale=0.01), 1_000),
+    "CORRAL": (ROTTING, lbm.Corral(PAIRS, 1_000, L=10), 1_000),
     "selector": (ROTTING, lbm.EvidenceSelector(PAIRS, 1_000, L=20), 1_000),
     "O3M on arms": (ARMS, lbm.O3M(2, -3.0, 2_000, L=20), 2_000),
     "Rolling on arms": (ARMS, lbm.Rolling(2, -3.0), 2_000),

@@ -50,9 +50,12 @@ LOOKS = {
     "Auto": Look("#117733", _SOLID, ">", "Auto"),
     "pi_2": Look("#D55E00", _DASHED, "D", r"$\pi_2$"),
     "Combiner gamma": Look("#009E73", _DASHED, "P", r"Combiner $\gamma$"),
+    "Combiner": Look("#009E73", _SOLID, "1", "Combiner"),
     "Combiner m": Look("#5B3A8E", _DOTTED, "X", r"Combiner $m$"),
     "Combiner m, scale 0.01": Look("#5B3A8E", _MIXED, "p", r"Combiner $m$, scale 0.01"),
     "EvidenceSelector": Look("#8C1C13", _LONG, "*", "EvidenceSelector"),
+    "RegretBalancing": Look("#44AA99", _SOLID, "H", "RegretBalancing"),
+    "CORRAL": Look("#999933", _DASHED, "8", "CORRAL"),
     "Doubling": Look("#3C6E47", _MIXED, "h", "O3M, doubling"),
     "best cycle": Look("#000000", _DOTTED, "", "best cycle"),
     "bound": Look("#000000", _DASHED, "", "bound"),
@@ -103,6 +106,16 @@ def panels(
 
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, list(np.ravel(figure.subplots(rows, count, **keywords)))
+
+
+def stacked(*rows: list[float], height: float) -> tuple[Figure, list[list[Axes]]]:
+    """A figure with rows of panels of their own widths."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(PAGE, height), layout="constrained")
+    parts: Any = figure.subfigures(len(rows), 1, squeeze=False)
+    below = zip(parts.ravel(), rows, strict=True)
+    return figure, [list(part.subplots(1, len(widths), width_ratios=widths)) for part, widths in below]
 
 
 class Curve(NamedTuple):

@@ -102,6 +102,8 @@ def every_agent(env: lbm.LBM, T: int, rng: np.random.Generator) -> dict[str, Any
         "Doubling": lambda: lbm.Doubling(lbm.O3M(**{**known, "horizon": m + 3})),
         "EvidenceSelector": lambda: lbm.EvidenceSelector(**pairs),
         "BanditCombiner": lambda: lbm.BanditCombiner(**pairs),
+        "RegretBalancing": lambda: lbm.RegretBalancing(**pairs, scale=float(rng.choice([1.0, 0.01]))),
+        "Corral": lambda: lbm.Corral(**pairs, smooth=not env.actions.varies),
         "Cyclic": lambda: lbm.Cyclic(block),
         "Rolling": lambda: lbm.Rolling(m, env.gamma, A0=env.A0),
         "Rolling rarely": lambda: lbm.Rolling(
@@ -210,9 +212,9 @@ def check_many(seeds: range) -> int:
 
 
 def test_random_models() -> None:
-    assert check_many(range(36)) > 250
+    assert check_many(range(36)) > 300
 
 
 @pytest.mark.slow
 def test_many_random_models() -> None:
-    assert check_many(range(5000)) > 40_000
+    assert check_many(range(5000)) > 46_000

@@ -16,7 +16,18 @@ from matplotlib.text import Text
 import fastlbm as lbm
 from fastlbm.agents.learners import DELTA
 from reproduce import __main__ as command
-from reproduce import approximation, arms, claims, confidence, fig2, instances, look, rolling, statements
+from reproduce import (
+    approximation,
+    arms,
+    claims,
+    confidence,
+    fig2,
+    instances,
+    knowledge,
+    look,
+    rolling,
+    statements,
+)
 from reproduce.page import Page, markdown
 from tests.test_citations import LABELS
 
@@ -210,6 +221,15 @@ def test_auto_is_told_nothing() -> None:
     text = (ROOT / "reproduce/knowledge.toml").read_text(encoding="utf-8")
     assert tomllib.loads(text)["agent"]["Auto"] == {"type": "Auto", "delta": DELTA}
     assert rolling.NOTHING == {"Auto": {"type": "Auto", "A0": "env", "delta": DELTA}}
+
+
+def test_the_truth_is_among_all_candidates_and_may_be_discarded() -> None:
+    assert [len(field["candidates"]) for field in knowledge.FIELDS.values()] == [5, 3, 30]
+    assert all([2, -3.0] in field["candidates"] for field in knowledge.FIELDS.values())
+    for field in ("gamma among 5", "m among 3"):
+        assert knowledge.FIELDS[field]["candidates"][1] == [2, -3.0]
+        assert knowledge.still_active(3, field, scale=1.0).all()
+        assert not knowledge.still_active(3, field, scale=0.001).all()
 
 
 def test_the_bound_of_figure_2_has_two_losses_of_m_steps_in_a_block() -> None:

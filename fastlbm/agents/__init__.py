@@ -7,11 +7,13 @@ from .auto import Auto
 from .bandit_combiner import BanditCombiner
 from .base import Agent
 from .block_learners import O3M, OM, OMBlock
+from .corral import Corral
 from .cyclic import Cyclic
 from .doubling import Doubling
 from .evidence_selector import EvidenceSelector
 from .oful import OFUL
 from .oracle_greedy import OracleGreedy
+from .regret_balancing import RegretBalancing
 from .rolling import Rolling
 
 __all__ = [
@@ -21,10 +23,12 @@ __all__ = [
     "Agent",
     "Auto",
     "BanditCombiner",
+    "Corral",
     "Cyclic",
     "Doubling",
     "EvidenceSelector",
     "OMBlock",
     "OracleGreedy",
+    "RegretBalancing",
     "Rolling",
 ]

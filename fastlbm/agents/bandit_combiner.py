@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike
 from .. import theory
 from .._base import validation
 from .._base.types import Array
-from ..kernels.block_state import next_step, plans_made
+from ..kernels.block_state import next_step
 from ..model.actions import ActionSet
 from ..model.lbm import LBM
-from .candidates import CandidateAgent, MemberPolicy, Pair
-from .policy import PastBlock, Policy, Rng
+from .candidates import CandidateAgent, CountingPolicy, Pair
+from .policy import Policy, Rng
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -88,7 +88,7 @@ class BanditCombiner(CandidateAgent):
         return CombinerPolicy(members, constants, rng, step)
 
 
-class CombinerPolicy(MemberPolicy):
+class CombinerPolicy(CountingPolicy):
     """Algorithm 2 of the paper, alg:bc."""
 
     names = ("step", "candidate", "index", "active")
@@ -101,14 +101,6 @@ class CombinerPolicy(MemberPolicy):
         self.constants = constants
         self.plays, self.rewards, self.excess = np.zeros(N), np.zeros(N), np.zeros(N)
         self.active = np.ones(N)
-
-    def absorb_late(self, b: Array, y: float, block: PastBlock) -> None:
-        self.members[block.member].absorb_late(b, y, block)
-        if block.came == 0:
-            self._count(block.member, y)
-        elif not math.isnan(block.total):
-            mean = (block.total + y) / (block.came + 1)
-            self._correct(block.member, mean - block.total / block.came)
 
     def index(self) -> Array:
         """The index of each candidate; infinite before its first block, minus infinity once discarded."""
@@ -126,26 +118,14 @@ class CombinerPolicy(MemberPolicy):
         self.log.add((int(next_step(self.block)), chosen, index, self.active > 0.0))
         self.hand_over(chosen)
 
-    def _account(self) -> None:
-        """The average reward of the last L steps of the block, putative regret, discards."""
-        block, learner = self.block, self.inner.learner
-        if learner is None or plans_made(block) == 0:
-            return
-        m = learner.config.m
-        if block.reward_counts[m:].any():
-            mean = float(block.reward_sums[m:].sum() / block.reward_counts[m:].sum())
-            self._count(self.chosen, mean)
-
     def _count(self, i: int, reward: float) -> None:
-        """A block of candidate i had this average reward."""
         self.excess[i] += self.rewards[i] / max(self.plays[i], 1.0) - reward  # 0/0 = 0
         self.rewards[i] += reward
         self.plays[i] += 1.0
         self._discard_if_due(i)
 
     def _correct(self, i: int, change: float) -> None:
-        """The average reward of a block that counts was another one; what was compared with it stays."""
-        self.excess[i] -= change
+        self.excess[i] -= change  # what was compared with it stays
         self.rewards[i] += change
         self._discard_if_due(i)
 

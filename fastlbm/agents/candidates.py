@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._base import validation
 from .._base.types import Array
-from ..kernels.block_state import next_step, set_next_step
+from ..kernels.block_state import next_step, plans_made, set_next_step
 from ..model.actions import ActionSet
 from .base import LearningAgent
 from .block_learners import O3M
 from .learners import LearnerPolicy
-from .policy import Origin, Policy, Rng, WrappingPolicy
+from .policy import Origin, PastBlock, Policy, Rng, WrappingPolicy
 
 Pair = tuple[int, float]
 #: Entries of a log; when it is full every other one is dropped.
@@ -106,6 +108,54 @@ class MemberPolicy(WrappingPolicy):
         return arrays
 
 
+class CountingPolicy(MemberPolicy):
+    """A policy whose members learn from their own blocks only, and which counts what each block brought.
+
+    A block counts once, from the first reward of its last L steps on, late or not; every later one corrects
+    its average. With `whole` the first m steps count as well, if their rewards come before the block is over,
+    and are taken for as good as the others if none does.
+    """
+
+    whole = False
+
+    @abstractmethod
+    def _count(self, i: int, reward: float) -> None:
+        """A block of member i had this average reward."""
+
+    @abstractmethod
+    def _correct(self, i: int, change: float) -> None:
+        """The average reward of a block that counts was another one."""
+
+    def absorb_late(self, b: Array, y: float, block: PastBlock) -> None:
+        i = block.member
+        self.members[i].absorb_late(b, y, block)
+        if block.came == 0:
+            self._count(i, y)
+        elif not math.isnan(block.total):
+            mean = (block.total + y) / (block.came + 1)
+            self._correct(i, (mean - block.total / block.came) * (1.0 - self._lead(i)))
+
+    def _account(self) -> None:
+        """Count the block that is over."""
+        block, learner = self.block, self.inner.learner
+        if learner is None or plans_made(block) == 0:
+            return
+        m = learner.config.m
+        if block.reward_counts[m:].any():
+            mean = float(block.reward_sums[m:].sum() / block.reward_counts[m:].sum())
+            if self.whole and block.reward_counts[:m].any():
+                first = float(block.reward_sums[:m].sum() / block.reward_counts[:m].sum())
+                mean += self._lead(self.chosen) * (first - mean)
+            self._count(self.chosen, mean)
+
+    def _lead(self, i: int) -> float:
+        """The part of its first m steps in the average of a block."""
+        learner = self.members[i].learner
+        if learner is None or not self.whole:
+            return 0.0
+        return learner.config.m / len(self.members[i].block.actions)
+
+
 class CandidateAgent(LearningAgent):
     """What agents over candidates share."""
 
@@ -132,6 +182,7 @@ class CandidateAgent(LearningAgent):
             self._candidate(j, self._length(j))
 
     def _length(self, j: int) -> int | None:
+        """The block length of one candidate, None if it is from theory."""
         return self.L[j] if isinstance(self.L, tuple) else self.L
 
     def _candidate(self, j: int, L: int | None) -> O3M:

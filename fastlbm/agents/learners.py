@@ -55,6 +55,13 @@ class LearnerPolicy(BlockPolicy):
         """Learn into this estimator from now on, which somebody else may share."""
         self._learner = self._learner._replace(estimator=estimator)
 
+    def replay(self, actions: Array, features: Array) -> None:
+        """Learn from the block that is done, and start one that was planned before."""
+        learn_from_block(*self.learner, self.block)
+        self.block.actions[:] = actions
+        self.learner.features[:] = features
+        start_block(self.block, 1)
+
 
 class CompiledLearner(CompiledPolicy, LearnerPolicy):
     """A learner whose planner is compiled."""

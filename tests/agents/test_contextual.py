@@ -15,6 +15,8 @@ PAIRS = [(0, 0.0), (1, -2.0), (2, -1.0)]
 AGENTS = {
     **{name: agent for name, agent in agents().items() if getattr(agent, "switch", 0.0) == 0.0},
     "Combiner": lbm.BanditCombiner(PAIRS, T, L=4, scale=0.01),
+    "Balancing": lbm.RegretBalancing(PAIRS, T, L=4, scale=0.01),
+    "Corral": lbm.Corral(PAIRS, T, L=4, smooth=False),
     "Selector": lbm.EvidenceSelector(PAIRS, T, L=4),
     "Doubling": lbm.Doubling(lbm.O3M(1, -2.0, 10, L=3)),
 }

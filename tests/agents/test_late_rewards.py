@@ -1,4 +1,4 @@
-"""Late rewards of the Combiner: a block counts once, whenever its rewards come."""
+"""Late rewards of agents over candidates: a block counts once, whenever its rewards come."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fastlbm as lbm
+from fastlbm.agents.corral import CorralPolicy
 
 PAIRS = [(0, 0.0), (1, -1.5), (2, 0.0), (2, -1.5)]
 L, T = 3, 240
@@ -90,3 +91,64 @@ def test_a_state_of_version_1_counts_its_blocks_once() -> None:
     live.act()
     live.act()
     assert live._policy.plays.tolist() == [1.0, 4.0]
+
+
+def whole(start: int, m: int, due: np.ndarray, y: np.ndarray) -> float:
+    """What a block counts with all of its steps, once all rewards came; NaN if none did."""
+    steps = np.arange(start, start + m + L)
+    first, rest = steps[:m], steps[m:][due[steps[m:]] < NEVER]
+    if len(rest) == 0:
+        return np.nan
+    in_time = due[rest] < start + m + L
+    # The first m steps count as their rewards in time, else as what the block counted when it counted first.
+    first = first[due[first] < start + m + L]
+    begin = rest[in_time] if in_time.any() else rest[[np.argmin(due[rest])]]
+    lead = y[first].mean() if len(first) and in_time.any() else y[begin].mean()
+    return float((m * lead + L * y[rest].mean()) / (m + L))
+
+
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize(
+    "kind", ["in time", "one of each block late", "all late", "all very late", "some never"]
+)
+@pytest.mark.parametrize(
+    "agent", [lbm.RegretBalancing(PAIRS, 600, L=L), lbm.Corral(PAIRS, 600, L=L)], ids=str
+)
+def test_whole_blocks_count_once(
+    agent: lbm.RegretBalancing | lbm.Corral,
+    kind: str,
+    restart: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    due = np.arange(T) + delays(kind, rng)
+    y = rng.uniform(-0.5, 0.5, size=T)
+    losses = np.zeros(len(PAIRS))
+    monkeypatch.setattr(CorralPolicy, "_move", lambda _, i, loss: np.add.at(losses, i, loss))
+    live = agent.start(lbm.Ball(2), seed=1)
+    starts: list[tuple[int, int]] = []
+    for t in range(T + 100):
+        if t < T:
+            plans = live.plans
+            live.act()
+            if live.plans > plans:
+                starts.append((t, live._policy.chosen))
+        for step in np.flatnonzero(due == t):
+            live.update(y[step], step=step)
+        if restart and t % 17 == 5:
+            live.save(tmp_path / "state")
+            live = agent.start(lbm.Ball(2), seed=9).load(tmp_path / "state")
+    expected, counted = np.zeros(len(PAIRS)), np.zeros(len(PAIRS))
+    for k, (start, i) in enumerate(starts[:-1]):
+        m = PAIRS[i][0] if PAIRS[i][1] != 0.0 else 0
+        value = whole(start, m, due, y)
+        if not np.isnan(value) and (k % 2 == 1 or isinstance(agent, lbm.RegretBalancing)):
+            counted[i] += 1
+            expected[i] += value
+    if isinstance(agent, lbm.Corral):  # only blocks that are played again count
+        np.testing.assert_allclose(losses, 0.5 * counted - 0.5 * expected, rtol=1e-9, atol=1e-12)
+    else:
+        np.testing.assert_array_equal(live._policy.plays, counted)
+        np.testing.assert_allclose(live._policy.rewards, expected, rtol=1e-9, atol=1e-12)
+    assert counted.sum() > 10

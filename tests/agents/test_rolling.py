@@ -97,7 +97,7 @@ def test_block_learners_and_oful_can_estimate_the_noise(kind: type[lbm.O3M]) -> 
     oful = [shares(stationary, lbm.OFUL(500, subgaussian=s), 500, 3).mean() for s in (None, 1.0)]
     assert oful[0] > oful[1]
     pairs = [(0, 0.0), (2, -3.0)]
-    for selector in (lbm.EvidenceSelector, lbm.BanditCombiner):
+    for selector in (lbm.EvidenceSelector, lbm.BanditCombiner, lbm.RegretBalancing, lbm.Corral):
         assert lbm.run(ROTTING, selector(pairs, 200, L=5, subgaussian=None), 200).complete
     with pytest.raises(ValueError, match="subgaussian must be a number for OMBlock"):
         lbm.OMBlock(2, -3.0, 100, subgaussian=None)

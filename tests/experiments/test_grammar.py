@@ -197,7 +197,7 @@ def test_ten_thousand_mutated_files_never_fail_inside(
 
 
 #: Agents that the first version did not have.
-LATER = {"Auto", "Rolling"}
+LATER = {"Auto", "Corral", "RegretBalancing", "Rolling"}
 
 
 def test_keys_of_cells_are_those_of_stored_studies() -> None:
@@ -229,6 +229,8 @@ def test_an_agent_around_another_one_is_a_table_in_a_table() -> None:
     assert cell.agent == lbm.Doubling(lbm.OFUL(8))
     (cell,) = parse(document(type="EvidenceSelector", candidates=[[0, 0.0], [1, -2.0]], L=3)).cells
     assert cell.agent == lbm.EvidenceSelector([(0, 0.0), (1, -2.0)], 50, L=3)
+    (cell,) = parse(document(type="Corral", candidates=[[0, 0.0], [1, -2.0]], L=[1, 3], smooth=False)).cells
+    assert cell.agent == lbm.Corral([(0, 0.0), (1, -2.0)], 50, L=[1, 3], smooth=False)
 
 
 @pytest.mark.parametrize(

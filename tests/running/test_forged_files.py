@@ -21,6 +21,8 @@ AGENTS: dict[str, lbm.agents.Agent] = {
     "Doubling": lbm.Doubling(lbm.O3M(1, -1.0, 8, L=3)),
     "EvidenceSelector": lbm.EvidenceSelector(PAIRS, 100, L=3),
     "BanditCombiner": lbm.BanditCombiner(PAIRS, 100, L=3),
+    "Corral": lbm.Corral(PAIRS, 100, L=3),
+    "RegretBalancing": lbm.RegretBalancing(PAIRS, 100, L=3),
 }
 Change = Callable[[dict[str, Any], dict[str, np.ndarray]], None]
 
@@ -72,6 +74,13 @@ FORGERIES: dict[str, tuple[str, Change]] = {
     "NaN": ("O3M", put("estimator.theta", 0, np.nan)),
     "member": ("BanditCombiner", put("chosen", 0, 7)),
     "a member's position": ("BanditCombiner", put("1.block.counters", 0, 99)),
+    "nobody active": ("RegretBalancing", put("active", slice(None), 0.0)),
+    "a probability below 0": ("Corral", put("p", 0, -0.5)),
+    "probabilities above 1": ("Corral", put("p", slice(None), 0.9)),
+    "a rate of 0": ("Corral", put("rates", 1, 0.0)),
+    "a block that is old twice": ("Corral", put("again", 0, 2)),
+    "an old block that nobody planned": ("Corral", put("seen", slice(None), 0)),
+    "an old action of the length 1e200": ("Corral", put("0.old.blocks", (0, 0, 0), 1e200)),
     "epoch": ("Doubling", tell("policy", [60, 8 * (2**60 - 1), 3])),
     "an epoch of 400 digits": ("Doubling", tell("policy", [10**400, 8, 3])),
     "an epoch at another step": ("Doubling", tell("policy", [1, 9, 2])),

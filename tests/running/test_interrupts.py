@@ -93,6 +93,8 @@ AGENTS = [
     lbm.Rolling(1, -2.0, switch=1.0),
     lbm.EvidenceSelector([(0, 0.0), (1, -2.0), (2, -1.0)], 100, L=3),
     lbm.BanditCombiner([(0, 0.0), (1, -2.0)], 100, L=3),
+    lbm.RegretBalancing([(0, 0.0), (1, -2.0)], 100, L=3),
+    lbm.Corral([(0, 0.0), (1, -2.0)], 100, L=3),
 ]
 
 
