@@ -20,7 +20,7 @@ from .page import Page, markdown
 PAPER = ("fig1-left", "fig1-right", "fig2")
 BEYOND = (
     "model", "statements", "confidence", "regret", "lengths", "scaling", "approximation", "greedy",
-    "knowledge", "selection", "arms", "gradient", "rolling",
+    "knowledge", "selection", "arms", "gradient", "rolling", "headline",
 )  # fmt: skip
 GROUPS = {"beyond": BEYOND, "claims": (*PAPER, *BEYOND)}
 

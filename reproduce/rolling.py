@@ -118,7 +118,19 @@ def over_instances(document: dict[str, Any], envs: dict[str, lbm.LBM], quick: bo
     """The same agents on random instances, Auto, and two more to tell apart what they owe to what."""
     told = {"m": "env", "gamma": "env", "A0": "env"}
     more = {} if quick else {name: {**agent, **told} for name, agent in APART.items()}
-    tables = {
+    return {
+        **document,
+        "name": "rolling, instances",
+        "T": STEPS,
+        "seeds": min(RUNS, document["seeds"]) if not quick else 1,
+        "env": environments(envs),
+        "agent": {**document["agent"], **NOTHING, **more},
+    }
+
+
+def environments(envs: dict[str, lbm.LBM]) -> dict[str, dict[str, Any]]:
+    """The tables of these problems in a study."""
+    return {
         name: {
             "theta": env.theta.tolist(),
             "m": int(env.m),
@@ -127,14 +139,6 @@ def over_instances(document: dict[str, Any], envs: dict[str, lbm.LBM], quick: bo
             "A0": env.A0.tolist(),
         }
         for name, env in envs.items()
-    }
-    return {
-        **document,
-        "name": "rolling, instances",
-        "T": STEPS,
-        "seeds": min(RUNS, document["seeds"]) if not quick else 1,
-        "env": tables,
-        "agent": {**document["agent"], **NOTHING, **more},
     }
 
 
@@ -177,10 +181,10 @@ def shares(results: StudyResults, agent: str, cycle: float, steps: list[int]) ->
     return np.array(found) / (cycle * T)
 
 
-def of_instances(results: StudyResults, best: dict[str, float]) -> Found:
+def of_instances(results: StudyResults, best: dict[str, float], T: int = STEPS) -> Found:
     """The share of the best cycle of every instance."""
     values = {
-        agent: np.array([rewards(results, agent, name) / (STEPS * best[name]) for name in best])
+        agent: np.array([rewards(results, agent, name) / (T * best[name]) for name in best])
         for agent in results.frame["agent"].unique()
     }
     return Found(np.array([int(name) for name in best]), values)

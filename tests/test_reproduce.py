@@ -220,6 +220,8 @@ def test_auto_is_told_nothing() -> None:
     """Studies tell agents the horizon, which is of no use to one whose delta is that without a horizon."""
     text = (ROOT / "reproduce/knowledge.toml").read_text(encoding="utf-8")
     assert tomllib.loads(text)["agent"]["Auto"] == {"type": "Auto", "delta": DELTA}
+    text = (ROOT / "reproduce/headline.toml").read_text(encoding="utf-8")
+    assert tomllib.loads(text)["agent"]["Auto"] == {"type": "Auto", "A0": "env", "delta": DELTA}
     assert rolling.NOTHING == {"Auto": {"type": "Auto", "A0": "env", "delta": DELTA}}
 
 
