@@ -12,6 +12,8 @@
 
 `python -m bench selection`: what it costs not to know m and gamma.
 
+`python -m bench choices`: who plans in Auto, by ways to choose.
+
 `python -m bench studies`: how much of a study's time is spent in kernels.
 
 `python -m bench startup`: what the first call costs.
@@ -26,7 +28,7 @@ import sys
 # The yardstick is one thread of LAPACK, as the kernels are one thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from . import headline, learners, plans, report, selection, startup, studies, track, windows
+from . import choices, headline, learners, plans, report, selection, startup, studies, track, windows
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -40,6 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
         "plans": plans,
         "learners": learners,
         "selection": selection,
+        "choices": choices,
         "studies": studies,
         "startup": startup,
     }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,8 +14,15 @@ import numpy as np
 from .._base.types import Array
 from ..kernels.block_state import next_step, plans_made, played_actions, start_block
 from ..kernels.estimator import SAMPLES, Estimator, make_estimator, noise_variance
-from ..kernels.evidence import CandidateSet, absorb_block, absorb_reward, candidate_features, member
-from ..kernels.learning import Learner, radius
+from ..kernels.evidence import (
+    CandidateSet,
+    absorb_block,
+    absorb_reward,
+    candidate_features,
+    evidence_terms,
+    member,
+)
+from ..kernels.learning import Learner, LearnerConfig, radius
 from ..kernels.optimism import O3M, Belief
 from ..kernels.powers import eigenvalue_floor
 from ..kernels.rewards import gram_scale
@@ -21,24 +30,35 @@ from ..model.actions import ActionSet, Ball
 from ..model.memory_matrix import check_memory_matrix
 from .base import LearningAgent
 from .candidates import Log, Pair
-from .evidence_selector import log_evidence
+from .evidence_selector import evidence_of
 from .learners import Task, make_config
-from .misfit import Misfit
+from .misfit import Misfit, Stretch
 from .policy import BlockPolicy, Origin, PastBlock, Policy, Rng
 from .rolling import PLAY, ArmPlans, BallPlans, ahead_of
 
 #: A candidate whose evidence is behind by this factor, e^25, is given up.
 BEHIND = 25.0
-#: Steps of which actions and rewards are kept, for candidates that are offered later; most memories offered.
-KEPT, MOST = 1000, 64
-#: Rewards before more memories are offered.
-FEW = 60
-#: Rewards for each dimension of which a theta is a guess; how many after them show whether a model holds.
-GUESSES, EARLY = 10, 150
-#: Errors that were larger then than since by so many standard errors are told.
-SURPRISE = 4.0
-#: Steps for which a misfit must be seen, so that candidates who are about to be found have the time.
-PERSISTS = 300
+#: Steps of which actions and rewards are kept: so many first ones, and so many last ones.
+KEPT = 1000
+#: Most memories offered, and rewards before more are.
+MOST, FEW = 64, 60
+#: theta ~ N(0, sigma^2/(s lam) I), each of these s as likely as the others: how large theta is beside the
+#: noise is not known. With s = 1 alone a candidate who needs only a small theta looks far better than it is.
+SCALES: Array = np.array([1.0, 1.0 / 16.0, 1.0 / 256.0, 1.0 / 4096.0])
+#: The memory that plans is drawn anew when there are so many times as many steps, or when it is less probable
+#: than another one by this factor, e^7.
+REDRAW, UNLIKELY = 1.1, 7.0
+#: Steps before the first look for a misfit, and times as many before the next one.
+FIRST_LOOK, NEXT_LOOK = 300, 1.6
+#: The probability that a misfit is told although a candidate is right; look k may take 1/(k(k+1)) of it. So
+#: many looks in a row must find it, so that candidates who are about to be offered have the time.
+FALSE_ALARM, LOOKS = 0.02, 2
+#: Memories that must not explain the rewards, at most; others are much less probable.
+LOOKED_AT = 4
+
+# Entries of `marks`: steps so far, whether a misfit was told, times that more memories were offered, looks
+# for a misfit so far, how many of the last found one, the step at which the memory is drawn anew.
+_STEPS, _TOLD, _OFFERS, _LOOKS, _FOUND, _DRAW = 0, 1, 2, 3, 4, 5
 
 Grid = tuple[Sequence[int], Sequence[float], bool]
 
@@ -60,8 +80,13 @@ def pairs_of(memories: Iterable[int], gammas: Sequence[float], A0: Array) -> lis
     return pairs
 
 
+def _rows(steps: Any) -> Any:
+    """Where steps are kept."""
+    return np.where(steps < KEPT, steps, KEPT + steps % KEPT)
+
+
 class AutoPolicy(BlockPolicy):
-    """Regressions of all candidates on all rewards; plans of the most probable one, from the true history.
+    """Regressions of all candidates on all rewards; plans of a probable one, from the true history.
 
     `grid` is the memories and exponents on offer, and whether more memories may be offered.
     """
@@ -76,10 +101,9 @@ class AutoPolicy(BlockPolicy):
         self.pairs = pairs_of(memories, self.gammas, A0)
         if not self.pairs:
             raise ValueError("memories and gammas must hold a pair that A0 allows, got none")
-        self.misfit, self.log = Misfit(), Log()
-        # Steps so far, whether a misfit was told, times that more memories were offered, steps of a misfit.
-        self.marks = np.zeros(4, dtype=np.int64)
-        self.kept = np.zeros((KEPT, len(A0))), np.zeros(KEPT), np.zeros(KEPT, dtype=bool)
+        self.log, self.marks = Log(), np.zeros(6, dtype=np.int64)
+        # The first steps, then the last ones, in a ring.
+        self.kept = Stretch(np.zeros((2 * KEPT, len(A0))), np.zeros(2 * KEPT), np.zeros(2 * KEPT, dtype=bool))
         self._offer(np.arange(len(self.pairs)))
 
     def _offer(self, alive: Any) -> None:
@@ -92,7 +116,6 @@ class AutoPolicy(BlockPolicy):
         self.picked = np.full(self.play, -1)
         self.features = np.zeros((self.play, len(alive) * d))
         self.windows = np.zeros((self.play, (M + 1) * d))  # of the block's actions, for rewards that are late
-        self.residuals = np.full((2, len(alive)), -1.0)  # after the first rewards, and after some more
         self._arm_plans: dict[int, ArmPlans] = {}
         self.ball_plans: BallPlans | None = None
         self._use(0)
@@ -102,6 +125,9 @@ class AutoPolicy(BlockPolicy):
         N = len(self.alive)
         m = np.array([self.pairs[j][0] for j in self.alive])
         gamma = np.array([self.pairs[j][1] for j in self.alive])
+        offered = Counter(k for k, _ in self.pairs)
+        # Every memory is as likely as the others, and so is every exponent of one.
+        self.log_prior = -np.log([float(offered[k]) for k in m.tolist()])
         one = make_estimator(len(self.A0), self.agent.lam)
         return CandidateSet(
             m=m,
@@ -116,14 +142,18 @@ class AutoPolicy(BlockPolicy):
     def _use(self, chosen: int) -> None:
         """Plan for this candidate from now on, a number among those alive."""
         m, gamma = self.pairs[self.alive[chosen]]
-        _, rho = check_memory_matrix(self.A0, len(self.A0), m, gamma)
-        task = Task(kind=O3M, m=m, gamma=gamma, L=1, A0=None, switch=0.0)
-        self.config = make_config(self.agent, task, len(self.A0), rho)._replace(m=0)
-        self.chosen = chosen
+        self.config, self.chosen = self.config_of(chosen), chosen
         if isinstance(self.actions, Ball):
             if self.ball_plans is None or self.ball_plans.m != m:
                 self.ball_plans = BallPlans(self.A0, m, gamma, ahead=ahead_of(None, m), play=self.play)
             self.ball_plans.use(gamma)
+
+    def config_of(self, j: int) -> LearnerConfig:
+        """How a candidate plans, a number among those alive."""
+        m, gamma = self.pairs[self.alive[j]]
+        _, rho = check_memory_matrix(self.A0, len(self.A0), m, gamma)
+        task = Task(kind=O3M, m=m, gamma=gamma, L=1, A0=None, switch=0.0)
+        return make_config(self.agent, task, len(self.A0), rho)._replace(m=0)
 
     # --- what is known ----------------------------------------------------------------------------------
 
@@ -138,14 +168,21 @@ class AutoPolicy(BlockPolicy):
 
     @property
     def origin(self) -> Origin:
-        return Origin(epoch=int(self.marks[2]))  # rewards that are missing when more is offered are given up
+        return Origin(
+            epoch=int(self.marks[_OFFERS])
+        )  # rewards that are missing when more is offered are given up
 
     def stop(self, on: bool) -> None:
         self.config.first.stop.fill(on)
 
     def log_posterior(self) -> Array:
-        """With the same prior probability for every candidate alive."""
-        evidence = log_evidence(self.candidates, self.agent.subgaussian)
+        """Of the candidates alive."""
+        shape = len(self.alive), len(SCALES)
+        log_det, rest = np.zeros(shape), np.zeros(shape)
+        evidence_terms(self.candidates, SCALES, log_det, rest)
+        n = self.candidates.ledger[:, SAMPLES, None]
+        logs = evidence_of(n, log_det, rest, self.agent.subgaussian)
+        evidence = self.log_prior + np.logaddexp.reduce(logs, axis=1)
         evidence[~np.isfinite(evidence)] = -np.inf
         evidence -= evidence.max()
         posterior: Array = evidence - math.log(np.exp(evidence).sum())
@@ -163,7 +200,7 @@ class AutoPolicy(BlockPolicy):
             **super().beliefs(),
             "memory": dict(sorted(memories.items())),
             "gamma": dict(sorted(gammas.items())),
-            "misfit": bool(self.marks[1]),
+            "misfit": bool(self.marks[_TOLD]),
         }
 
     def details(self) -> dict[str, Any]:
@@ -178,46 +215,20 @@ class AutoPolicy(BlockPolicy):
         absorb_reward(self.candidates, features[0], y)
 
     def _learn(self) -> None:
-        """From the block that is done: errors of the one who planned it, then all regressions."""
-        d, e = len(self.A0), self.estimator
+        """From the block that is done."""
+        counts, sums = self.block.reward_counts, self.block.reward_sums
         for t in range(self.play):
-            y = math.nan
-            if self.block.reward_counts[t] > 0.0:
-                y = float(self.block.reward_sums[t] / self.block.reward_counts[t])
-            b = self.features[t, self.chosen * d : (self.chosen + 1) * d]
-            self.misfit.add(float((y - b @ e.theta) / math.sqrt(1.0 + b @ e.V_inv @ b)))
-            at = int(self.marks[0]) % KEPT
-            self.kept[0][at], self.kept[2][at] = self.block.actions[t], math.isfinite(y)
-            self.kept[1][at] = y if math.isfinite(y) else 0.0
-            self.marks[0] += 1
+            at, seen = _rows(self.marks[_STEPS]), bool(counts[t] > 0.0)
+            self.kept.actions[at], self.kept.seen[at] = self.block.actions[t], seen
+            self.kept.rewards[at] = sums[t] / counts[t] if seen else 0.0
+            self.marks[_STEPS] += 1
         absorb_block(self.candidates, self.features, self.block)
-        self._mark_residuals()
         self._push(played_actions(self.block), self.picked)
 
-    def _mark_residuals(self) -> None:
-        """Keep what is left over after the first rewards, of theta that were guesses, and after some more."""
-        for mark, count in enumerate(self._early()):
-            if self.candidates.ledger[0, SAMPLES] >= count and self.residuals[mark, 0] < 0.0:
-                self.residuals[mark] = self.candidates.residual[0]
-
-    def _early(self) -> tuple[int, int]:
-        return GUESSES * len(self.A0), GUESSES * len(self.A0) + EARLY
-
-    def surprise(self) -> float:
-        """How much larger the errors of the one who plans were early than they are since.
-
-        The ratio of variances less 1, in its standard errors for a right model and Gaussian noise. In all, a
-        prior that is too narrow adds lam ||theta||^2 to the errors: what it has not added yet is taken off.
-        """
-        n, (first, end) = float(self.candidates.ledger[0, SAMPLES]), self._early()
-        before, after = self.residuals[:, self.chosen]
-        if after < 0.0 or n < end + EARLY:
-            return 0.0
-        later = (float(self.candidates.residual[0, self.chosen]) - after) / (n - end)
-        prior = self.agent.lam * float(self.estimator.theta @ self.estimator.theta)
-        early = after - before - max(prior - (before - first * later), 0.0)
-        ratio = early / (end - first) / max(later, 1e-300)
-        return float((ratio - 1.0) / math.sqrt(2.0 / (end - first) + 2.0 / (n - end)))
+    def _past(self, first: int, end: int) -> Stretch:
+        """What was kept of these steps."""
+        rows = _rows(np.arange(first, end))
+        return Stretch(*(array[rows] for array in self.kept))
 
     def _push(self, actions: Array, arms: Any) -> None:
         """These were played last."""
@@ -238,17 +249,31 @@ class AutoPolicy(BlockPolicy):
             posterior = self.log_posterior()
         if (posterior > posterior.max() - BEHIND).sum() < 0.7 * len(posterior):
             posterior = self._give_up(posterior)
-        # Of equal ones the first, rounding aside.
-        chosen = int(np.argmax(posterior >= posterior.max() - 1e-9))
+        chosen = self._choose(posterior)
         if chosen != self.chosen:
             self._use(chosen)
-        self._tell(float(np.exp(posterior[self.chosen])))
+        self._tell(posterior)
         self._plan()
         M = len(self.recent)
         rows = np.concatenate((self.recent, self.block.actions))
         for t in range(self.play):
             self.windows[t] = rows[t : t + M + 1].ravel()
         candidate_features(self.candidates, self.recent, self.block.actions, self.features)
+
+    def _choose(self, posterior: Array) -> int:
+        """The most probable one of a memory that is drawn from the posterior, now and then.
+
+        The plan of a memory that is too long shows nothing of what a shorter one would earn: the most
+        probable candidate alone can be wrong for ever.
+        """
+        m, likely = self.candidates.m, self.chosen
+        gone = likely < 0 or posterior[m == m[likely]].max() < posterior.max() - UNLIKELY
+        if gone or self.marks[_STEPS] >= self.marks[_DRAW]:
+            self.marks[_DRAW] = math.ceil(REDRAW * self.marks[_STEPS])
+            drawn = int(np.searchsorted(np.cumsum(np.exp(posterior)), self.rng.random()))
+            likely = min(drawn, len(posterior) - 1)
+        mine = np.where(m == m[likely], posterior, -np.inf)
+        return int(np.argmax(mine >= mine.max() - 1e-9))  # of equal ones the first, rounding aside
 
     def _plan(self) -> None:
         """The next block, by the candidate that was chosen."""
@@ -272,21 +297,34 @@ class AutoPolicy(BlockPolicy):
         self.picked[:], self.block.actions[:] = found[: self.play], actions[: self.play]
         start_block(self.block, 1)
 
-    def _tell(self, probability: float) -> None:
+    def _tell(self, posterior: Array) -> None:
         """The log, and once that no candidate explains the rewards."""
-        found = self.misfit.found or self.surprise() > SURPRISE
-        self.marks[3] = self.marks[3] + self.play if found else 0
-        if not self.marks[1] and self.marks[3] >= PERSISTS:
-            self.marks[1] = 1
+        if not self.marks[_TOLD] and self.marks[_STEPS] >= FIRST_LOOK * NEXT_LOOK ** self.marks[_LOOKS]:
+            self._look(posterior)
+        m, gamma = self.pairs[self.alive[self.chosen]]
+        noise, probability = math.sqrt(noise_variance(self.estimator)), float(np.exp(posterior[self.chosen]))
+        told = bool(self.marks[_TOLD])
+        self.log.add((int(next_step(self.block)), m, gamma, probability, noise, told))
+
+    def _look(self, posterior: Array) -> None:
+        """A look for a misfit: whether no memory, with its most probable exponent, explains what was kept."""
+        k = self.marks[_LOOKS] = self.marks[_LOOKS] + 1
+        level, steps = FALSE_ALARM / (k * (k + 1.0)), int(self.marks[_STEPS])
+        ends = [(0, steps)] if steps <= 2 * KEPT else [(0, KEPT), (steps - KEPT, steps)]
+        past, best = [self._past(*end) for end in ends], dict[int, float]()
+        for j in np.argsort(-posterior, kind="stable"):
+            best.setdefault(*self.pairs[self.alive[j]])
+        models = itertools.islice(best.items(), LOOKED_AT)
+        found = all(Misfit(past, self.A0, *model).p_value() < level for model in models)
+        self.marks[_FOUND] = self.marks[_FOUND] + 1 if found else 0
+        if self.marks[_FOUND] >= LOOKS:
+            self.marks[_TOLD] = 1
             warnings.warn(
-                f"after {int(self.marks[0])} steps the rewards do not follow any model on offer: the errors "
-                "of the most probable one are not noise",
+                f"after {steps} steps the rewards do not follow any model on offer: the errors of the most "
+                "probable one are not noise",
                 RuntimeWarning,
                 stacklevel=2,
             )
-        m, gamma = self.pairs[self.alive[self.chosen]]
-        noise = math.sqrt(noise_variance(self.estimator))
-        self.log.add((int(next_step(self.block)), m, gamma, probability, noise, bool(self.marks[1])))
 
     # --- the candidates on offer ------------------------------------------------------------------------
 
@@ -299,7 +337,6 @@ class AutoPolicy(BlockPolicy):
         for name in Estimator._fields:
             getattr(self.candidates, name)[...] = getattr(before, name)[kept]
         self.candidates.residual[...] = before.residual[:, kept]
-        self.residuals = self.residuals[:, kept]
         self.features = np.zeros((self.play, len(kept) * len(self.A0)))
         same = np.flatnonzero(self.alive == at)
         self.chosen = int(same[0]) if len(same) else -1
@@ -309,7 +346,7 @@ class AutoPolicy(BlockPolicy):
         """Whether the largest memory on offer is the most probable, and a larger one can be offered."""
         M = max(m for m, _ in self.pairs)
         likely = float(np.exp(posterior[self.candidates.m == M]).sum())
-        return M < MOST and self.marks[0] >= FEW and likely > 0.5
+        return M < MOST and self.marks[_STEPS] >= FEW and likely > 0.5
 
     def _offer_more(self) -> None:
         """Memories up to twice as many beside those alive; all learn anew from what was kept."""
@@ -318,19 +355,18 @@ class AutoPolicy(BlockPolicy):
         self._grow(min(2 * M, MOST))
         new = [j for j, pair in enumerate(self.pairs) if pair in alive or pair[0] > M]
         self._offer(np.array(new))
-        self.misfit = Misfit()  # the errors of those who were offered before say nothing of the others
-        self.marks[2] += 1
-        steps = int(self.marks[0])
-        order = np.arange(max(0, steps - KEPT), steps) % KEPT
-        actions, rewards, seen = (array[order] for array in self.kept)
+        self.marks[_OFFERS] += 1
+        self.marks[_DRAW] = 0
+        self.marks[_FOUND] = 0  # what those who were offered before do not explain the others may
+        steps = int(self.marks[_STEPS])
+        past = self._past(max(0, steps - KEPT), steps)
         if steps > KEPT:
-            seen[: len(self.recent)] = False  # what came before is not known
+            past.seen[: len(self.recent)] = False  # what came before is not known
         features = np.zeros((1, self.features.shape[1]))
-        for action, y, known in zip(actions, rewards, seen, strict=True):
+        for action, y, known in zip(*past, strict=True):
             if known:
                 candidate_features(self.candidates, self.recent, action[None], features)
                 absorb_reward(self.candidates, features[0], float(y))
-                self._mark_residuals()
             self._push(action[None], [-1])
 
     def _grow(self, top: int) -> None:
@@ -350,11 +386,10 @@ class AutoPolicy(BlockPolicy):
         arrays: dict[str, Any] = {f"block.{name}": a for name, a in self.block._asdict().items()}
         for name in (*Estimator._fields, "residual"):
             arrays[f"candidates.{name}"] = getattr(self.candidates, name)
-        for name in ("recent", "arms", "picked", "features", "windows", "residuals", "marks"):
+        for name in ("recent", "arms", "picked", "features", "windows", "marks"):
             arrays[name] = getattr(self, name)
-        arrays |= dict(zip(("kept.actions", "kept.rewards", "kept.seen"), self.kept, strict=True))
-        plans = {} if self.ball_plans is None else self.ball_plans.state()
-        return arrays | self.misfit.state() | plans
+        arrays |= {f"kept.{name}": array for name, array in self.kept._asdict().items()}
+        return arrays | ({} if self.ball_plans is None else self.ball_plans.state())
 
     def cursor(self) -> list[int]:
         return [max(m for m, _ in self.pairs), self.chosen, *map(int, self.alive)]

@@ -207,7 +207,12 @@ class SelectorPolicy(MemberPolicy):
 
 def log_evidence(candidates: CandidateSet, sigma: float | None) -> Array:
     """ln p(rewards | candidate) (N,), up to a constant that all candidates share; without sigma, over it."""
-    n, log_det, rest = candidates.ledger[:, SAMPLES], candidates.ledger[:, LOG_DET], candidates.residual[0]
+    ledger = candidates.ledger
+    return evidence_of(ledger[:, SAMPLES], ledger[:, LOG_DET], candidates.residual[0], sigma)
+
+
+def evidence_of(n: Array, log_det: Array, rest: Array, sigma: float | None) -> Array:
+    """The same from the rewards seen, ln det V/det(lam I) and the residual."""
     if sigma is not None:
         known: Array = -0.5 * (n * math.log(2.0 * math.pi * sigma**2) + log_det + rest / sigma**2)
         return known

@@ -1,72 +1,169 @@
-"""Misfit: owns the sign that rewards do not follow the model that explains them best.
+"""Misfit: owns the test whether rewards follow a model (m, gamma), whatever its theta.
 
-Under the right model the one-step errors are noise, each independent of the others. Where the model is wrong,
-what it misses comes again when the same actions come again, and good plans are nearly periodic: errors at
-some distance in time are alike. Time that changes the rewards shows in the same way.
+Under the right model nothing that was known before explains what a regression leaves over. What could is
+put beside the features of the model, and an F-test says whether it does: functions of <a_t, a_{t-s}> (another
+memory), <a_t, a_{t-s}> <a_{t-s}, theta> (a memory with other weights: the derivatives of the reward by them,
+to first order), features of other exponents, features of each quarter of the time (a theta that changes), and
+errors of the steps before (what comes again when the same actions do). Each group is tested as a whole and by
+its best member. gamma is refined and its derivative belongs to the model: a grid of exponents is no misfit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
+from scipy.special import betainc
 
 from .._base.types import Array
+from .._base.values import writable
+from ..kernels.memory import make_memory
+from ..kernels.rolling import features_after
 
-#: Distances in time that are looked at.
-LAGS = 40
-#: Errors from before so many steps hardly count; the first ones, of models that were guesses, not at all.
-SPAN, GUESSES = 4000.0, 200
-#: Correlations that are told: this large, and this many standard errors of one without dependence.
-LARGE, SURE = 0.1, 5.0
-#: All of them together: the sum of their squares, each in standard errors, which is LAGS +- sqrt(2 LAGS) if
-#: there is no dependence (Box and Pierce 1970).
-MANY = 75.0
-#: Errors that must have been seen.
-ENOUGH = 500
+#: Errors that are looked back at, and most steps of which products are looked at.
+ERRORS, LAGS = 30, 40
+#: Errors of this part of the rewards are of no account: gamma is not refined further.
+NEGLIGIBLE = 1e-3
+#: First and last distance at which gamma is refined, and how far from it other exponents are.
+STEPS, OTHER = (0.25, 0.0625), 1.0
+#: What is left of a direction beside others, in squares, if it counts.
+LEFT = 1e-6
+
+
+class Stretch(NamedTuple):
+    """What was played without a gap, and what came of it."""
+
+    actions: Array  # (n, d)
+    rewards: Array  # (n,)
+    seen: Array  # (n,) whether there was a reward
 
 
 class Misfit:
-    """Correlations of one-step errors, in units of their own size, at distances of 1 to LAGS steps."""
+    """The test of a memory and an exponent on stretches of the past; `p_value` is all that it is for."""
 
-    def __init__(self) -> None:
-        self.last = np.zeros(LAGS)  # errors of the last steps, the latest first ...
-        self.present = np.zeros(LAGS, dtype=bool)  # ... and whether there was one
-        self.products = np.zeros(LAGS)
-        self.weights = np.zeros(LAGS)
-        self.totals = np.zeros(3)  # sum of squares, their number, errors seen
+    def __init__(self, stretches: Sequence[Stretch], A0: Array, m: int, gamma: float) -> None:
+        self.stretches, self.A0, self.m, self.gamma = stretches, A0, m, gamma
+        self.lags = min(2 * m + 4, max(LAGS, m))
+        self.seen = np.concatenate([s.seen[self.lags :] for s in stretches]).astype(bool)
+        self.y = np.concatenate([s.rewards[self.lags :] for s in stretches])[self.seen]
+        #: Exponents nearby are models as well.
+        self.flexible = m > 0 and gamma != 0.0 and float(np.linalg.eigvalsh(A0)[0]) > 0.0
 
-    def add(self, error: float) -> None:
-        """The error of the next step, NaN if there was no reward."""
-        seen, present = self.present, bool(np.isfinite(error))
-        if present and self.totals[2] < GUESSES:
-            self.totals[2] += 1.0
-            present = False
-        elif present:
-            keep = 1.0 - 1.0 / SPAN
-            self.products[seen] = keep * self.products[seen] + error * self.last[seen]
-            self.weights[seen] = keep * self.weights[seen] + 1.0
-            self.totals[:2] = keep * self.totals[:2] + (error * error, 1.0)
-            self.totals[2] += 1.0
-        self.last[1:], self.present[1:] = self.last[:-1].copy(), self.present[:-1].copy()
-        self.last[0], self.present[0] = error if present else 0.0, present
+    def p_value(self) -> float:
+        """An upper bound on the probability of errors that are explained so well, if the model is right."""
+        if len(self.y) < 2 * (ERRORS + self.A0.shape[0]):
+            return 1.0
+        model, theta = self._model()
+        basis = orthonormal(model)
+        errors = self.y - basis @ (basis.T @ self.y)
+        groups = self._groups(theta, errors)
+        slack = NEGLIGIBLE**2 * float(self.y @ self.y)
+        found = [p for group in groups for p in explained(basis, errors, group, slack)]
+        return min(1.0, len(found) * min(found))
 
-    def correlations(self) -> Array:
-        """At the distances 1 to LAGS; 0 where nothing is known."""
-        size = self.totals[0] / max(self.totals[1], 1.0)
-        if size <= 0.0:
-            return np.zeros(LAGS)
-        found: Array = self.products / np.maximum(self.weights, 1.0) / size
+    def _features(self, gamma: float) -> Array:
+        """Of all actions that have a reward and whose window is known."""
+        if gamma == 0.0:
+            return self._actions(0)
+        memory, form = make_memory(writable(self.A0), self.m, gamma)
+        rows = []
+        for s in self.stretches:
+            now = np.ascontiguousarray(s.actions[self.lags :])
+            F = np.zeros(now.shape)
+            before = np.ascontiguousarray(s.actions[self.lags - self.m : self.lags])
+            features_after(memory, form, before, now, len(now), F)
+            rows.append(F)
+        found: Array = np.concatenate(rows)[self.seen]
         return found
 
-    @property
-    def found(self) -> bool:
-        """Whether the errors are not noise."""
-        if self.totals[2] < ENOUGH:
-            return False
-        found = self.correlations()
-        sure = SURE / np.sqrt(np.maximum(self.weights, 1.0))
-        together = float(self.weights @ np.square(found))
-        return bool((found > np.maximum(LARGE, sure)).any()) or together > MANY
+    def _actions(self, lag: int) -> Array:
+        """Those of so many steps before."""
+        rows = [s.actions[self.lags - lag : max(len(s.actions) - lag, 0)] for s in self.stretches]
+        found: Array = np.concatenate(rows)[self.seen]
+        return found
 
-    def state(self) -> dict[str, Array]:
-        """Everything, as arrays by name."""
-        return {f"misfit.{name}": array for name, array in self.__dict__.items()}
+    def _model(self) -> tuple[Array, Array]:
+        """Features (n, .) of the best exponent near gamma, with the derivative by it, and theta."""
+        slope, gamma = None, self.gamma
+        for h in STEPS if self.flexible else ():
+            near = [self._features(gamma + x) for x in (-h, 0.0, h)]
+            low, here, high = (_rest(B, self.y) for B in near)
+            slope, curve = near[2] - near[0], low - 2.0 * here + high
+            step = 0.5 * h * (low - high) / curve if curve > 0.0 else h * np.sign(low - high)
+            gamma += float(np.clip(step, -h, h))
+        self.gamma = gamma
+        B = self._features(gamma)
+        theta = np.linalg.lstsq(B, self.y, rcond=LEFT)[0]
+        return (B if slope is None else np.column_stack((B, slope @ theta))), theta
+
+    def _groups(self, theta: Array, errors: Array) -> list[Array]:
+        """What might explain the errors, columns of (n, .)."""
+        now, products, weights = self._actions(0), [], []
+        for s in range(1, self.lags + 1):
+            before = self._actions(s)
+            product = np.einsum("ti,ti->t", now, before)
+            products += [product, np.abs(product), np.square(product)]
+            weights.append(product * (before @ theta))
+        others = [self._features(self.gamma + x) for x in (-OTHER, OTHER)] if self.flexible else []
+        B, quarter = self._features(self.gamma), np.arange(len(errors)) * 4 // len(errors)
+        times = [B * (quarter == k)[:, None] for k in range(3)]
+        return [
+            np.column_stack(products),
+            np.column_stack(weights),
+            np.column_stack((*others, now)),
+            np.column_stack(times),
+            self._errors_before(errors),
+        ]
+
+    def _errors_before(self, errors: Array) -> Array:
+        """(n, ERRORS): the errors 1, 2, .. steps before, 0 where there was none."""
+        padded, rows, at = np.zeros(len(self.seen)), [], 0
+        padded[self.seen] = errors
+        for s in self.stretches:
+            n = max(len(s.actions) - self.lags, 0)
+            mine = np.concatenate((np.zeros(ERRORS), padded[at : at + n]))
+            rows.append(np.lib.stride_tricks.sliding_window_view(mine, ERRORS)[:n])
+            at += n
+        found: Array = np.concatenate(rows)[self.seen]
+        return found
+
+
+def orthonormal(columns: Array) -> Array:
+    """An orthonormal basis (n, .) of what columns (n, .) span, directions that rounding decides aside."""
+    size = np.linalg.norm(columns, axis=0)
+    columns = columns[:, size > 0.0] / size[size > 0.0]
+    squares, turn = np.linalg.eigh(columns.T @ columns)
+    kept = squares > LEFT
+    basis: Array = columns @ (turn[:, kept] / np.sqrt(squares[kept]))
+    return basis
+
+
+def _rest(B: Array, y: Array) -> float:
+    """The sum of squares that a regression leaves over."""
+    return float(y @ y - np.square(orthonormal(B).T @ y).sum())
+
+
+def explained(basis: Array, errors: Array, columns: Array, slack: float) -> tuple[float, float]:
+    """p-values of the F-test of all columns (n, .) beside a basis, and of the best single one of them.
+
+    `errors` are orthogonal to the basis; `slack` is added to their squares. With x the share of the squares
+    that q directions leave over, of f + q, x is Beta(f/2, q/2) under Gaussian noise if they explain nothing.
+    """
+    n, k = basis.shape
+    size = np.linalg.norm(columns, axis=0)
+    columns = columns - basis @ (basis.T @ columns)
+    left = np.linalg.norm(columns, axis=0)
+    kept = left > np.sqrt(LEFT) * size
+    if not kept.any():
+        return 1.0, 1.0
+    columns = columns[:, kept] / left[kept]
+    total = float(errors @ errors) + slack
+    best = float(np.square(columns.T @ errors).max())
+    single = columns.shape[1] * betainc(0.5 * (n - k - 1), 0.5, 1.0 - best / total)
+    within = orthonormal(columns)
+    q = within.shape[1]
+    if k + q > n // 2:
+        return 1.0, float(single)
+    part = float(np.square(within.T @ errors).sum())
+    return float(betainc(0.5 * (n - k - q), 0.5 * q, max(1.0 - part / total, 0.0))), float(single)

@@ -2,11 +2,13 @@
 
 The features of a candidate (m, gamma) follow from the actions that were really played, whoever chose them
 (equations (1) and (2) of the paper). Each candidate keeps a regression on all rewards seen; the squares of
-its one-step errors, y - <b, theta> over 1 + b^T V^-1 b, add up to the residual of the regression.
+its one-step errors, y - <b, theta> over 1 + b^T V^-1 b, add up to the residual of the regression. What both
+would be for other lam follows from V and theta.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +16,7 @@ import numpy as np
 from ._jit import kernel
 from ._types import Integers, Matrix, Rows, Vector
 from .block_state import BlockState, clear_rewards
-from .estimator import Estimator, absorb, estimate
+from .estimator import LAM, LOG_DET, Estimator, absorb, cholesky_of_sum, estimate
 from .rewards import decompose, multiply
 
 
@@ -123,3 +125,47 @@ def absorb_block(candidates: CandidateSet, F: Rows, block: BlockState) -> None:
         if block.reward_counts[t] > 0.0:
             absorb_reward(candidates, F[t], block.reward_sums[t] / block.reward_counts[t])
     clear_rewards(block)
+
+
+@kernel
+def evidence_terms(candidates: CandidateSet, scales: Vector, log_det: Rows, rest: Rows) -> None:
+    """log_det and rest (N, K): ln det V/det(lam I) and the residual, had lam been `scales` (K,) times itself.
+
+    With W = V - (1 - s) lam I the residual y^T y - U^T W^-1 U is that of V less (1 - s) lam <theta, W^-1 U>:
+    nothing large is subtracted.
+    """
+    N, d = candidates.theta.shape
+    W, R, z = np.empty((d, d)), np.empty((d, d)), np.empty(d)
+    for j in range(N):
+        e = member(candidates, j)
+        lam = e.ledger[LAM]
+        for k in range(scales.shape[0]):
+            less = (1.0 - scales[k]) * lam
+            if less == 0.0:
+                log_det[j, k], rest[j, k] = e.ledger[LOG_DET], candidates.residual[0, j]
+                continue
+            for i in range(d):
+                z[i] = e.U[i] + (e.U_recent[i] + e.U_lost[i])
+                for c in range(d):
+                    W[i, c] = e.V[i, c] + (e.V_recent[i, c] + e.V_lost[i, c])
+                W[i, i] -= less
+            log_det[j, k] = cholesky_of_sum(W, R) - d * math.log(scales[k] * lam)
+            _solve(R, z)
+            dot = 0.0
+            for i in range(d):
+                dot += e.theta[i] * z[i]
+            rest[j, k] = max(candidates.residual[0, j] - less * dot, 0.0)
+
+
+@kernel
+def _solve(R: Matrix, z: Vector) -> None:
+    """z becomes (R R^T)^-1 z, for a lower triangle R."""
+    d = z.shape[0]
+    for i in range(d):
+        for k in range(i):
+            z[i] -= R[i, k] * z[k]
+        z[i] /= R[i, i]
+    for i in range(d - 1, -1, -1):
+        for k in range(i + 1, d):
+            z[i] -= R[k, i] * z[k]
+        z[i] /= R[i, i]

@@ -1,0 +1,113 @@
+"""Misfit: its p-values are those of F-tests, small where the model is wrong and only there."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import fastlbm as lbm
+from fastlbm.agents.misfit import Misfit, Stretch, explained, orthonormal
+from tests import naive, problems
+
+Array = np.ndarray
+THETA = np.array([0.5, 0.8, 0.33])
+
+
+def past(m: int, gamma: float, n: int = 400, sigma: float = 0.1, seed: int = 0, d: int = 3) -> Stretch:
+    """Random actions in a world with this memory, all rewards seen."""
+    rng = np.random.default_rng(seed)
+    actions = problems.ball(n, d, rng)
+    B = naive.features(np.concatenate((np.zeros((m, d)), actions)), m, gamma, None)
+    theta = THETA if d == 3 else rng.normal(size=d)
+    return Stretch(actions, B @ theta + sigma * rng.normal(size=n), np.ones(n, dtype=bool))
+
+
+def p_value(stretch: Stretch, m: int, gamma: float) -> float:
+    return Misfit([stretch], np.eye(stretch.actions.shape[1]), m, gamma).p_value()
+
+
+def test_an_f_test() -> None:
+    rng = np.random.default_rng(0)
+    B, Z, y = rng.normal(size=(80, 3)), rng.normal(size=(80, 4)), rng.normal(size=80)
+    y += 0.3 * Z[:, 2]
+
+    def rest(X: Array) -> float:
+        return float(np.square(y - X @ np.linalg.lstsq(X, y)[0]).sum())
+
+    basis = orthonormal(B)
+    whole, single = explained(basis, y - basis @ (basis.T @ y), Z, 0.0)
+    less = rest(np.hstack((B, Z)))
+    assert whole == pytest.approx(stats.f.sf((rest(B) - less) / 4 / (less / 73), 4, 73))
+    ones = [rest(np.column_stack((B, z))) for z in Z.T]
+    t = [math.sqrt((rest(B) - one) / (one / 76)) for one in ones]
+    assert single == pytest.approx(4 * 2 * stats.t.sf(max(t), 76))
+
+
+def test_what_is_spanned_already_explains_nothing() -> None:
+    B, errors = np.eye(6)[:, :2], np.array([0.0, 0.0, 1.0, -1.0, 2.0, 0.5])
+    assert explained(orthonormal(B), errors, B @ [[1.0], [2.0]], 0.0) == (1.0, 1.0)
+    assert orthonormal(np.column_stack((B, B @ [1.0, 1e-9], np.zeros(6)))).shape == (6, 2)
+
+
+def test_p_values_of_right_models_are_not_small() -> None:
+    found = [
+        p_value(past(m, g, seed=s), m, round(4 * g) / 4) for s in range(25) for m, g in ((2, -1.9), (1, 0.8))
+    ]
+    assert np.mean(np.array(found) < 0.1) <= 0.1 + 3 * math.sqrt(0.09 / 50)
+    assert min(found) > 1e-4
+
+
+def test_without_noise_a_grid_of_exponents_is_no_misfit() -> None:
+    for gamma in (-2.1, 0.6):
+        assert p_value(past(2, gamma, sigma=0.0), 2, round(4 * gamma) / 4) > 0.5
+
+
+@pytest.mark.parametrize(("m", "gamma"), [(1, -2.0), (3, -1.0), (0, 0.0)])
+def test_another_memory_is_a_misfit(m: int, gamma: float) -> None:
+    assert p_value(past(2, -2.0), m, gamma) < 1e-6
+
+
+def test_a_theta_that_changes_and_errors_that_last() -> None:
+    right = past(1, -2.0)
+    drift = right.rewards + np.where(np.arange(400) > 200, 0.2, 0.0) * right.actions[:, 0]
+    assert p_value(right._replace(rewards=drift), 1, -2.0) < 1e-6
+    lasting = right.rewards + 0.2 * np.sin(np.arange(400) / 9.0)
+    assert p_value(right._replace(rewards=lasting), 1, -2.0) < 1e-6
+
+
+def test_what_was_not_seen_does_not_count() -> None:
+    right = past(2, -2.0)
+    seen = np.random.default_rng(1).random(400) < 0.7
+    noise = np.where(seen, right.rewards, 1e6)
+    stretch = Stretch(right.actions, noise, seen)
+    assert p_value(stretch, 2, -2.0) > 1e-3
+    assert p_value(stretch, 1, -2.0) < 1e-4
+    nothing = stretch._replace(seen=np.zeros(400, dtype=bool))
+    assert p_value(nothing, 1, -2.0) == 1.0
+
+
+def test_windows_do_not_reach_over_a_gap() -> None:
+    whole = past(2, -2.0, n=900)
+    parts = [Stretch(*(a[:400] for a in whole)), Stretch(*(a[500:] for a in whole))]
+    test = Misfit(parts, np.eye(3), 2, -2.0)
+    B = naive.features(np.concatenate((np.zeros((2, 3)), whole.actions)), 2, -2.0, None)
+    lags = test.lags
+    np.testing.assert_allclose(
+        test._features(-2.0), np.concatenate((B[lags:400], B[500 + lags :])), atol=1e-12
+    )
+    errors = np.arange(1.0, 1.0 + len(test.y))
+    before = test._errors_before(errors)
+    first = 400 - lags
+    assert before[first].tolist() == [0.0] * 30
+    assert before[first - 1].tolist() == errors[first - 31 : first - 1].tolist()
+
+
+def test_singular_matrices_have_one_exponent() -> None:
+    rng = np.random.default_rng(0)
+    arms = problems.ball(300, 2, rng)
+    env = lbm.LBM([0.6, 0.8], m=2, gamma=1.0, A0=np.diag([1.0, 0.0]))
+    y = env.expected_rewards(arms) + 0.1 * rng.normal(size=300)
+    assert Misfit([Stretch(arms, y, np.ones(300, bool))], env.A0, 2, 1.0).p_value() > 1e-3
