@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from .planning.objective import block_ucb
     from .running.episode import run
     from .running.live import Live
+    from .running.own import OwnAgent, OwnEnvironment
 
 __all__ = [
     "LBM",
@@ -106,6 +107,8 @@ __all__ = [
     "Live",
     "OMBlock",
     "OracleGreedy",
+    "OwnAgent",
+    "OwnEnvironment",
     "Rolling",
     "Scheduled",
     "Study",
@@ -139,6 +142,8 @@ _OWNERS = {
     "OM": "agents",
     "OMBlock": "agents",
     "OracleGreedy": "agents",
+    "OwnAgent": "running.own",
+    "OwnEnvironment": "running.own",
     "Rolling": "agents",
     "best_block": "planning.blocks",
     "best_cycle": "planning.cycles",
