@@ -21,6 +21,7 @@ import numpy as np
 
 from .._base.pool import Pool, Progress
 from .._version import NUMBERS
+from ..model.lbm import LBM
 from ..running.episode import play_episode, recorded_steps
 from . import grammar
 from .grammar import UNNAMED, Cell, Spec
@@ -62,9 +63,17 @@ class Study:
         return cls(grammar.read(Path(path)))
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Study:
-        """The study in a nested mapping of the same shape."""
-        return cls(grammar.parse(document))
+    def from_dict(cls, document: Mapping[str, Any], folder: str | os.PathLike[str] | None = None) -> Study:
+        """The study in a nested mapping of the same shape; modules of your own are looked up in `folder`."""
+        return cls(grammar.parse(document, folder=None if folder is None else Path(folder)))
+
+    @classmethod
+    def from_results(cls, out: str | os.PathLike[str]) -> Study:
+        """The study whose results are in the folder `out`, to read them: no code that came with it is run."""
+        manifest = Store(Path(out)).manifest()
+        if manifest is None:
+            raise ValueError(f"{out} must be the folder of a study: there is no manifest.json in it")
+        return cls(grammar.parse(manifest["study"], trusted=False))
 
     @cached_property
     def _keys(self) -> list[str]:
@@ -155,7 +164,7 @@ class Study:
         }
         return StudyResults(
             _frame(spec, self._keys, contents),
-            {cell.env_name: cell.env for cell in spec.cells},
+            {cell.env_name: cell.env for cell in spec.cells if isinstance(cell.env, LBM)},
             spec.name,
             missing=missing,
             numbers=numbers[0] if numbers else NUMBERS,

@@ -63,8 +63,8 @@ class OwnAgent(ABC):
 
     It goes wherever an agent of the package goes: `run`, `run_many` (threads, processes, Dask), and studies,
     as `type = "module:Class"` in a file. Every run works on a copy: what `begin`, `act` and `update` keep in
-    `self` is of that run alone. To write a study's agent in another way, or without this class, give any
-    object a method `start(actions, seed)` that returns something with `act()` and `update(y)`.
+    `self` is of that run alone. Without this class, any object will do that has a method
+    `start(actions, seed)` which returns something with `act()` and `update(y)`.
 
     `actions` is the set: a `Ball`, with `d`, or arms, with `arms` (K, d); `sample` and `project` serve for
     all of them. `seed` is a `SeedSequence`, for `np.random.default_rng`; the same run has the same one, and
@@ -82,11 +82,9 @@ class OwnAgent(ABC):
     ...         self.actions, self.rng = actions, np.random.default_rng(seed)
     ...         self.V, self.s = np.eye(actions.d), np.zeros(actions.d)
     ...     def act(self):
-    ...         if self.rng.random() < self.explore:
-    ...             self.a = self.actions.sample(1, self.rng)[0]
-    ...         else:
-    ...             theta = np.linalg.solve(self.V, self.s)
-    ...             self.a = self.actions.project([1e6 * theta])[0]  # the furthest that way
+    ...         explores = self.rng.random() < self.explore
+    ...         goal = self.rng.standard_normal(len(self.s)) if explores else np.linalg.solve(self.V, self.s)
+    ...         self.a = self.actions.project([1e6 * goal])[0]  # as far that way as the set goes
     ...         return self.a
     ...     def update(self, y):
     ...         self.V += np.outer(self.a, self.a)
@@ -189,11 +187,16 @@ def _shown(value: Any) -> str:
     return f"the class {value.__name__}: make an object of it" if isinstance(value, type) else repr(value)
 
 
+def name_of(part: object) -> str:
+    """How errors call an agent or environment: a study's as its file does, others by their class."""
+    return str(getattr(part, "own_name", type(part).__name__))
+
+
 def start(agent: AgentLike, actions: ActionSet, seed: Any) -> AgentAtWork:
     """The agent at work, a copy of what it was."""
     if isinstance(agent, Agent):
         return agent.start(actions, seed)
-    name = type(agent).__name__
+    name = name_of(agent)
     mine = called(f"a copy of {name}", copy.deepcopy, agent)
     at_work: AgentAtWork = called(f"start(actions, seed) of {name}", mine.start, actions, seed)
     for method in ("act", "update"):
@@ -205,10 +208,12 @@ def start(agent: AgentLike, actions: ActionSet, seed: Any) -> AgentAtWork:
     return at_work
 
 
-def called(what: str, call: Callable[..., T], *arguments: Any) -> T:
+def called(what: str, call: Callable[..., T], *arguments: Any, **keywords: Any) -> T:
     """What the call returns; whatever it raises becomes an error that says what was called, and where."""
     try:
-        return call(*arguments)
+        return call(*arguments, **keywords)
+    except OwnCodeError:
+        raise
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         raise OwnCodeError(

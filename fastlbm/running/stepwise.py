@@ -15,7 +15,7 @@ from ..kernels.playing import Recorder, elapsed, record_step
 from ..kernels.rewards import make_history
 from ..kernels.stepping import play_step
 from ..model.lbm import LBM
-from .own import AgentLike, EnvironmentLike, called, checked_action, checked_rewards, start
+from .own import AgentLike, EnvironmentLike, called, checked_action, checked_rewards, name_of, start
 from .seeds import children
 
 #: Seconds after which Python may look at Ctrl-C and draw the progress.
@@ -53,12 +53,12 @@ class StepwiseRun:
 
     def __init__(self, env: LBM | EnvironmentLike, agent: AgentLike, seed: Seed) -> None:
         noise, own = children(seed)
+        self._agent_is_own, self._env_is_own = not isinstance(agent, Agent), not isinstance(env, LBM)
+        self._agent_name, self._env_name = name_of(agent), name_of(env)
         if isinstance(env, LBM):
             self._env: EnvironmentLike = SteppedModel(env)
         else:
-            self._env = called(f"a copy of {type(env).__name__}", copy.deepcopy, env)
-        self._agent_is_own, self._env_is_own = not isinstance(agent, Agent), not isinstance(env, LBM)
-        self._agent_name, self._env_name = type(agent).__name__, type(env).__name__
+            self._env = called(f"a copy of {self._env_name}", copy.deepcopy, env)
         called(f"reset(seed) of {self._env_name}", self._env.reset, noise)
         self._at_work = start(agent, self._env.actions, own)
 
