@@ -51,7 +51,7 @@ class _RegistersLater:
 
 def announce() -> None:
     """Register now if Gymnasium is there already, else as soon as somebody imports it."""
-    if "gymnasium" in sys.modules:
+    if sys.modules.get("gymnasium") is not None:
         register()
     elif not any(isinstance(finder, _RegistersLater) for finder in sys.meta_path):
         sys.meta_path.insert(0, _RegistersLater())

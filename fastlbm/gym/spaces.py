@@ -47,14 +47,15 @@ class Problem:
         return np.concatenate((recent.reshape(len(t), -1), (t / self.horizon)[:, None]), axis=1)
 
     def played(self, action: Any, n: int) -> Array:
-        """The actions (n, d) that are played: arms by their numbers, vectors projected onto the ball."""
+        """The actions (n, d) that are played: arms by their numbers, vectors outside of the ball projected."""
         if self.arms is None:
-            return self.model.actions.project(validation.array("action", action, (n, self.d)))
+            rows, ball = validation.array("action", action, (n, self.d)), self.model.actions
+            return np.where(ball.contains(rows)[:, None], rows, ball.project(rows))
         numbers = np.asarray(action)
         whole = numbers.dtype.kind in "iu" and numbers.shape == (n,)
         if not whole or (numbers < 0).any() or (numbers >= len(self.arms)).any():
             raise ValueError(
                 f"action must be the number of an arm, from 0 to {len(self.arms) - 1}, got {action!r}"
             )
-        rows: Array = self.arms[numbers]
-        return rows
+        chosen: Array = self.arms[numbers]
+        return chosen
