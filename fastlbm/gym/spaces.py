@@ -47,7 +47,7 @@ class Problem:
         return np.concatenate((recent.reshape(len(t), -1), (t / self.horizon)[:, None]), axis=1)
 
     def played(self, action: Any, n: int) -> Array:
-        """The actions (n, d) that are played: arms by their numbers, vectors outside of the ball projected."""
+        """The actions (n, d) that are played: arms by their numbers, vectors moved into the ball."""
         if self.arms is None:
             rows, ball = validation.array("action", action, (n, self.d)), self.model.actions
             return np.where(ball.contains(rows)[:, None], rows, ball.project(rows))

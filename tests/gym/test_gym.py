@@ -60,7 +60,6 @@ def test_what_is_observed_is_a_markov_state(kind: str, seed: int) -> None:
     observed, info = env.reset(seed=seed)
     assert info == {}
     np.testing.assert_array_equal(observed, np.zeros(int(model.m) * model.d + 1))
-    played: list[Any] = []
     for t in range(1, horizon + 1):
         action, before = env.action_space.sample(), observed
         observed, reward, terminated, truncated, info = env.step(action)
@@ -74,28 +73,6 @@ def test_what_is_observed_is_a_markov_state(kind: str, seed: int) -> None:
         np.testing.assert_array_equal(observed[:-1], following.ravel())
         assert observed[-1] == t / horizon
         assert (terminated, truncated) == (False, observed[-1] == 1.0)
-        played.append(vector)
-    np.testing.assert_allclose(
-        np.cumsum(model.expected_rewards(played))[-1],
-        lbm.run(model, Sequence(played), T=horizon).reward[-1] if kind != "arms" else
-        model.expected_rewards(played).sum(), rtol=1e-12,
-    )  # fmt: skip
-
-
-class Sequence:
-    """An agent of one's own that plays what it is given."""
-
-    def __init__(self, rows: Any) -> None:
-        self.rows = iter(list(rows))
-
-    def start(self, actions: Any, seed: Any) -> Any:
-        return self
-
-    def act(self) -> Any:
-        return next(self.rows)
-
-    def update(self, y: float) -> None:
-        pass
 
 
 def test_noise_is_that_of_the_seed_and_of_the_model() -> None:
