@@ -49,8 +49,9 @@ class Problem:
     def played(self, action: Any, n: int) -> Array:
         """The actions (n, d) that are played: arms by their numbers, vectors moved into the ball."""
         if self.arms is None:
-            rows, ball = validation.array("action", action, (n, self.d)), self.model.actions
-            return np.where(ball.contains(rows)[:, None], rows, ball.project(rows))
+            rows = validation.array("action", action, (n, self.d)).copy()
+            inside = np.einsum("ij,ij->i", rows, rows) <= (1.0 + BALL_TOLERANCE) ** 2
+            return rows if inside.all() else np.where(inside[:, None], rows, self.model.actions.project(rows))
         numbers = np.asarray(action)
         whole = numbers.dtype.kind in "iu" and numbers.shape == (n,)
         if not whole or (numbers < 0).any() or (numbers >= len(self.arms)).any():
