@@ -22,9 +22,12 @@ from ..kernels.rewards import make_history
 from ..model.lbm import LBM
 from .own import AgentLike, EnvironmentLike, as_agent_like, as_environment, start
 from .seeds import children, streams
-from .stepwise import STRETCH_SECONDS, StepwiseRun
+from .stepwise import StepwiseRun
 
 SPACINGS = ("linear", "log")
+
+#: Seconds that a run goes on before Python may look at Ctrl-C and draw the progress.
+_STRETCH_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -151,8 +154,10 @@ def play_episode(
 
     `report` gets the length of each stretch that was played; `stop` ends the run early from another thread.
     """
-    compiled = isinstance(env, LBM) and isinstance(agent, Agent)
-    player = _CompiledRun(env, agent, seed) if compiled else StepwiseRun(env, agent, seed)  # type: ignore[arg-type]
+    if isinstance(env, LBM) and isinstance(agent, Agent):
+        player: _CompiledRun | StepwiseRun = _CompiledRun(env, agent, seed)
+    else:
+        player = StepwiseRun(env, agent, seed, _STRETCH_SECONDS)
     recorder = make_recorder(points.copy(), T if keep_actions else 0, env.actions.d)
     t, stretch = 0, 256
     try:
@@ -170,7 +175,9 @@ def play_episode(
             if report is not None:
                 report(t - before)
             # The first call may have compiled: grow and shrink by small factors only.
-            stretch = max(64, min(int(stretch * min(4.0, STRETCH_SECONDS / max(seconds, 1e-9))), 4 * stretch))
+            stretch = max(
+                64, min(int(stretch * min(4.0, _STRETCH_SECONDS / max(seconds, 1e-9))), 4 * stretch)
+            )
     except KeyboardInterrupt:
         if stop is not None and not stop.is_set():
             raise

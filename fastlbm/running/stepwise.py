@@ -18,9 +18,6 @@ from ..model.lbm import LBM
 from .own import AgentLike, EnvironmentLike, called, checked_action, checked_rewards, name_of, start
 from .seeds import children
 
-#: Seconds after which Python may look at Ctrl-C and draw the progress.
-STRETCH_SECONDS = 0.2
-
 
 class SteppedModel:
     """The built-in model as an environment: rewards and noise are, to the last bit, those of a compiled run.
@@ -49,9 +46,13 @@ class SteppedModel:
 
 
 class StepwiseRun:
-    """One run of an agent in an environment; what is not of the package is a copy of it, and is checked."""
+    """One run of an agent in an environment; what is not of the package is a copy of it, and is checked.
 
-    def __init__(self, env: LBM | EnvironmentLike, agent: AgentLike, seed: Seed) -> None:
+    It plays in stretches of so many `seconds`.
+    """
+
+    def __init__(self, env: LBM | EnvironmentLike, agent: AgentLike, seed: Seed, seconds: float) -> None:
+        self._seconds = seconds
         noise, own = children(seed)
         self._agent_is_own, self._env_is_own = not isinstance(agent, Agent), not isinstance(env, LBM)
         self._agent_name, self._env_name = name_of(agent), name_of(env)
@@ -79,10 +80,12 @@ class StepwiseRun:
         return dict(called(f"details() of {self._agent_name}", tell)) if callable(tell) else {}
 
     def advance(self, recorder: Recorder, until: int) -> None:
-        """Play until so many steps are over, or a moment is."""
-        end = time.perf_counter() + STRETCH_SECONDS
-        while (t := int(elapsed(recorder))) < until and time.perf_counter() < end:
+        """Play until so many steps are over, or the seconds of a stretch are; one step at least."""
+        end = time.perf_counter() + self._seconds
+        while (t := int(elapsed(recorder))) < until:
             self._play(recorder, t)
+            if time.perf_counter() > end:
+                return
 
     def _play(self, recorder: Recorder, t: int) -> None:
         """Step t: 0, 1, ..."""
