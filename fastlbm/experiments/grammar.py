@@ -192,7 +192,7 @@ def _study(document: dict[str, Any], folder: Path | None, trusted: bool) -> Spec
     texts = document.get("code", {})
     if not isinstance(texts, dict) or not all(isinstance(module, str) for module in texts.values()):
         raise _Invalid(("code",), "must be a table with the texts of modules")
-    code = Code(texts, folder, trusted)
+    code = Code(dict(texts), folder, trusted)
     envs, settings = _environments(document, code), _settings(document, shared)
     if len(envs) * len(settings) > MOST_CELLS:
         raise _Invalid(

@@ -78,11 +78,12 @@ class OwnType(NamedTuple):
 class Code(NamedTuple):
     """Where the types of one's own of a study come from.
 
-    `texts` are modules by name, as results keep them; `folder` is that of the study file. Without `trusted`,
-    nothing of it is run: then nothing is checked, either, which is as well for a study that was checked.
+    `texts` are modules by name, as results keep them, and whatever is read from `folder`, that of the study
+    file, each once. Unless it is `trusted`, nothing of it is run: then nothing is checked, either, which is
+    as well for a study that was checked when it began.
     """
 
-    texts: Mapping[str, str]
+    texts: dict[str, str]
     folder: Path | None = None
     trusted: bool = True
 
@@ -92,12 +93,10 @@ class Code(NamedTuple):
             raise ValueError(f'type must be "module:Class", got {name!r}')
         module = form[1]
         folder = None if self.folder is None else str(self.folder.resolve())
-        if module in self.texts:
-            return OwnType(name, self.texts[module], folder)
         file = None if self.folder is None else self.folder / f"{module}.py"
-        if file is not None and file.is_file():
-            return OwnType(name, file.read_text(encoding="utf-8"), folder)
-        return OwnType(name)
+        if module not in self.texts and file is not None and file.is_file():
+            self.texts[module] = file.read_text(encoding="utf-8")
+        return OwnType(name, self.texts[module], folder) if module in self.texts else OwnType(name)
 
 
 class _Described:

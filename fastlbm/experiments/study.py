@@ -42,6 +42,11 @@ STEP_SECONDS = 1e-5
 class Study:
     """A study file, or the same as a nested mapping.
 
+    An agent or environment of your own is `type = "module:Class"`, its other keys are its arguments. The
+    class is in MODULE.py beside the file or, if there is none, in a module that can be imported. The text of
+    such a file goes to all workers and is kept with the results; when it changes, what depends on it is
+    computed anew.
+
     >>> study = Study.from_dict({
     ...     "T": 100, "seeds": 2, "record": 2,
     ...     "env": {"rotting": {"theta": [0.6, 0.8], "m": 1, "gamma": -2.0}},

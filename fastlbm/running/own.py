@@ -66,12 +66,14 @@ class OwnAgent(ABC):
     `self` is of that run alone. Without this class, any object will do that has a method
     `start(actions, seed)` which returns something with `act()` and `update(y)`.
 
-    `actions` is the set: a `Ball`, with `d`, or arms, with `arms` (K, d); `sample` and `project` serve for
-    all of them. `seed` is a `SeedSequence`, for `np.random.default_rng`; the same run has the same one, and
-    nothing else draws from it. (`int(seed.generate_state(1)[0])` makes an integer of it.)
+    `actions` is the set: a `Ball`, with `d`, or arms, with `arms` (K, d), or (T, K, d) if each step has its
+    own; `sample` and `project` serve for all of them. `seed` is a `SeedSequence`, for `default_rng` of NumPy;
+    the same run has the same one, and nothing else draws from it. (`int(seed.generate_state(1)[0])` makes an
+    integer of it.)
 
     The noise of the built-in model is the same for every agent with the same seed. A method `details()` may
-    return a mapping, which `Run.details` then holds.
+    return a mapping, which `Run.details` then holds. A study knows what it has computed by the name of the
+    class, its arguments and the text of its file; objects that Python made are for `run` and `run_many`.
 
     >>> import numpy as np
     >>> import fastlbm as lbm
