@@ -77,7 +77,7 @@ class Study:
         """The study whose results are in the folder `out`, to read them: no code that came with it is run."""
         manifest = Store(Path(out)).manifest()
         if manifest is None:
-            raise ValueError(f"{out} must be the folder of a study: there is no manifest.json in it")
+            raise ValueError(f"out must be the folder of a study, got {str(out)!r} without a manifest.json")
         return cls(grammar.parse(manifest["study"], trusted=False))
 
     @cached_property
