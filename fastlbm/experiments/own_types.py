@@ -15,6 +15,7 @@ import inspect
 import json
 import re
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -28,7 +29,9 @@ from ..model.actions import ActionSet
 from ..running.own import AgentAtWork, EnvironmentLike, as_agent_like, as_environment, called
 
 #: How a type of one's own is written.
-FORM = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)", re.ASCII)
+_FORM = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)", re.ASCII)
+
+_LOADING = threading.RLock()
 
 
 class OwnType(NamedTuple):
@@ -60,15 +63,18 @@ class OwnType(NamedTuple):
     def _run_text(self, text: str) -> ModuleType:
         """The module with this text, which is run once in a process."""
         name = f"{self.module}_{digest(text.encode())[:12]}"  # two studies may have files of one name
-        if name in sys.modules:
-            return sys.modules[name]
+        with _LOADING:  # threads of a worker begin at once
+            return sys.modules.get(name) or self._run_anew(name, text)
+
+    def _run_anew(self, name: str, text: str) -> ModuleType:
         if self.folder is not None and self.folder not in sys.path:
             sys.path.append(self.folder)  # for what the file imports from beside it
         module = ModuleType(name)
         module.__file__ = None if self.folder is None else str(Path(self.folder, f"{self.module}.py"))
         sys.modules[name] = module
         try:
-            exec(compile(text, module.__file__ or f"<{self.module}>", "exec"), module.__dict__)
+            code = compile(text, module.__file__ or f"<{self.module}>", "exec", dont_inherit=True)
+            exec(code, module.__dict__)
         except BaseException:
             del sys.modules[name]
             raise
@@ -89,7 +95,7 @@ class Code(NamedTuple):
 
     def find(self, name: Any) -> OwnType:
         """The type that is written "module:Class"."""
-        if not isinstance(name, str) or not (form := FORM.fullmatch(name)):
+        if not isinstance(name, str) or not (form := _FORM.fullmatch(name)):
             raise ValueError(f'type must be "module:Class", got {name!r}')
         module = form[1]
         folder = None if self.folder is None else str(self.folder.resolve())

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import pytest
 import fastlbm as lbm
 from fastlbm import cli
 from fastlbm.experiments.grammar import StudyError
+from fastlbm.experiments.own_types import OwnType
 from fastlbm.running.own import OwnCodeError
 from tests.experiments.test_study import DASK, LOOP, ROOT
 from tests.own_example import MODULE, PlainModel, RidgeGreedy  # type: ignore[attr-defined]
@@ -225,6 +226,14 @@ def test_two_folders_may_have_files_of_one_name(tmp_path: Path) -> None:
         frame = lbm.Study.from_toml(folder / "small.toml").run(folder / "out", progress=False).frame
         ends.append(frame.query("agent == 'ridge(explore=0.1)'")["reward"].iloc[-1])
     assert abs(ends[0]) > 1e3 * abs(ends[1])
+
+
+def test_threads_that_begin_at_once_run_the_text_once() -> None:
+    """A second one that finds half a module would miss the class."""
+    kind = OwnType("late:Late", "import time\ntime.sleep(0.3)\nclass Late:\n    pass\n")
+    with ThreadPoolExecutor(4) as pool:
+        found = [future.result() for future in [pool.submit(kind.load) for _ in range(4)]]
+    assert len(set(found)) == 1
 
 
 def test_a_file_may_import_what_lies_beside_it_and_take_the_horizon(file: Path, tmp_path: Path) -> None:
