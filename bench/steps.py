@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,15 @@ def competitors(n: int) -> dict[str, Callable[[], object]]:
     }
 
 
+def has_gymnasium() -> bool:
+    return find_spec("gymnasium") is not None
+
+
+def measure() -> dict[str, float]:
+    """Seconds of a step of all COPIES, by competitor."""
+    return race({name: loop(call) for name, call in competitors(COPIES).items()}, rounds=7)
+
+
 class Still(lbm.OwnAgent):
     """Plays one action."""
 
@@ -75,7 +85,9 @@ class Still(lbm.OwnAgent):
 
 
 def main() -> None:
-    best = race({name: loop(call) for name, call in competitors(COPIES).items()}, rounds=7)
+    if not has_gymnasium():
+        raise ValueError("steps needs the package gymnasium")
+    best = measure()
     ours = best.pop("vector")
     print(f"{COPIES} environments, one step of all: {1e3 * ours:.2f} ms, {1e9 * ours / COPIES:.0f} ns each")
     for name, seconds in best.items():
