@@ -9,6 +9,7 @@ import copy
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -21,6 +22,9 @@ from ..model.actions import ActionSet
 from ..model.lbm import LBM
 
 T = TypeVar("T")
+
+#: Parts of the paths of code that is not the user's: installed packages, and this one.
+_NOT_YOURS = ("site-packages", str(Path(__file__).parents[1]))
 
 
 class AgentAtWork(Protocol):
@@ -169,7 +173,7 @@ def as_environment(name: str, value: Any) -> LBM | EnvironmentLike:
     """The environment, the built-in model or another one, if it can be one."""
     if isinstance(value, LBM):
         return value
-    if not isinstance(value, type) and hasattr(value, "action_space"):
+    if not isinstance(value, type) and hasattr(value, "action_space") and not hasattr(value, "actions"):
         raise TypeError(f"{name} must be an environment, got {value!r} of Gymnasium: use GymEnvironment(...)")
     methods = all(callable(getattr(value, method, None)) for method in ("reset", "step"))
     if isinstance(value, type) or not methods or not hasattr(value, "actions"):
@@ -217,9 +221,11 @@ def called(what: str, call: Callable[..., T], *arguments: Any, **keywords: Any) 
     except OwnCodeError:
         raise
     except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
+        frames = traceback.extract_tb(error.__traceback__)
+        yours = [frame for frame in frames if not any(place in frame.filename for place in _NOT_YOURS)]
+        place = (yours or frames)[-1]
         raise OwnCodeError(
-            f"{what} raised {type(error).__name__}: {error} ({last.filename}, line {last.lineno})"
+            f"{what} raised {type(error).__name__}: {error} ({place.filename}, line {place.lineno})"
         ) from error
 
 

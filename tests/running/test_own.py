@@ -245,6 +245,10 @@ def failing() -> Any:
         (lambda: "left", "it must be an array of real numbers"),
         (lambda: [np.nan, 0.0, 0.0], "it must be finite, got NaN"),
         (lambda: [2.0, 0.0, 0.0], r"it must be a member of the set, got \[2.0, 0.0, 0.0\] of norm 2"),
+        (
+            lambda: np.linalg.solve(np.zeros((3, 3)), np.ones(3)),
+            r"LinAlgError: .* \(.*test_own.py, line \d+\)",
+        ),
         (failing, r"ZeroDivisionError: division by zero \(.*test_own.py, line \d+\)"),
     ],
 )
