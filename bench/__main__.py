@@ -16,6 +16,8 @@
 
 `python -m bench studies`: how much of a study's time is spent in kernels.
 
+`python -m bench steps`: what a step costs when Python decides, and 1,000 environments of Gymnasium at once.
+
 `python -m bench startup`: what the first call costs.
 """
 
@@ -28,7 +30,7 @@ import sys
 # The yardstick is one thread of LAPACK, as the kernels are one thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from . import choices, headline, learners, plans, report, selection, startup, studies, track, windows
+from . import choices, headline, learners, plans, report, selection, startup, steps, studies, track, windows
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -44,6 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
         "selection": selection,
         "choices": choices,
         "studies": studies,
+        "steps": steps,
         "startup": startup,
     }
     for name, module in (("headline", headline), ("track", track), ("report", report)):

@@ -13,7 +13,7 @@ import numpy as np
 
 import fastlbm as lbm
 
-from . import growth, history, optimisers, startup, yardsticks
+from . import growth, history, optimisers, startup, steps, yardsticks
 from .learners import ROTTING, timed
 from .problems import problem
 from .timing import loop, race
@@ -181,6 +181,20 @@ def starts(quick: bool) -> Iterator[Row]:
             yield Row(6, f"start-up: {name}", f"<= {bound:g} s", "skipped by --quick")
 
 
+def at_once() -> Iterator[Row]:
+    """7: a step of 1,000 environments of Gymnasium at once, beside one after the other."""
+    what = f"a step of {steps.COPIES:,} environments: "
+    if not steps.has_gymnasium():
+        yield Row(7, f"{what}NumPy / ours", ">= 20x", "Gymnasium is not installed")
+        return
+    best = steps.measure()
+    ours = best["vector"]
+    note = f" ({best['plain'] * 1e3:.3g} ms, ours {ours * 1e3:.2g} ms)"
+    yield at_least(7, f"{what}NumPy / ours", 20, best["plain"] / ours, note=note)
+    for name in ("single", "sync"):
+        yield told(7, f"  {steps.LOOPS[name]} / ours", f"{short(best[name] / ours)}x", best[name] / ours)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="leave out what starts from an empty cache")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the table to a JSON file as well")
@@ -199,7 +213,7 @@ def main(options: argparse.Namespace) -> int:
     print(", ".join(f"{key} {value}" for key, value in machine.items()))
     print(f"  {'':52} {'asked':>12}  measured")
     rows: list[Row] = []
-    for part in (gradient, plan, figure, rarely, grows, lambda: starts(options.quick)):
+    for part in (gradient, plan, figure, rarely, grows, lambda: starts(options.quick), at_once):
         for row in part():
             print(line(row), flush=True)
             rows.append(row)

@@ -8,8 +8,10 @@ pyproject.toml has the contracts.
 
     cli, doctor    arguments and printing; what is installed and whether it works
     precompile     compiles the core ahead of use
+    gym/           the model for Gymnasium, and Gymnasium's environments for our agents
     experiments/   many runs: run_many, studies, their grammar and their store, results and comparators
-    running/       one run: an episode, a live policy, what it believes, late rewards, its state file, seeds
+    running/       one run: an episode, compiled or step by step, and what of it is your own; a live policy,
+                   what it believes, late rewards, its state file; seeds
     plots          arrays in, figures out
     agents/        what an agent is (base), what a policy is (policy), one file an algorithm
     planning/      blocks, cycles, bounds on OPT; effort has all presets; finite/ is the same for arms
@@ -34,6 +36,7 @@ One `run(env, O3M(...), T)` on the ball, file by file.
 5. Back in running/episode.py the records become a `Run`; experiments/ collects many of them.
 
 A live policy (running/live.py) does 4a and 4b with the same machine code and leaves 4c to you.
+A run in which an agent or the environment is not of the package goes step by step, in running/stepwise.py.
 `Rolling` plans from its history instead, in kernels/rolling.py and kernels/lookahead.py; `Auto` weighs models
 in agents/auto_policy.py and plans with the same code.
 
@@ -63,6 +66,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ._version import __version__
+from .gym import announce as _announce
 
 if TYPE_CHECKING:
     from . import theory
@@ -83,6 +87,7 @@ if TYPE_CHECKING:
     )
     from .experiments.many import run_many
     from .experiments.study import Study
+    from .gym.adapter import GymEnvironment
     from .model.actions import Ball, Contextual, Finite, Scheduled
     from .model.lbm import LBM
     from .planning.blocks import best_block, plan_block
@@ -91,6 +96,7 @@ if TYPE_CHECKING:
     from .planning.objective import block_ucb
     from .running.episode import run
     from .running.live import Live
+    from .running.own import OwnAgent, OwnEnvironment
 
 __all__ = [
     "LBM",
@@ -106,9 +112,12 @@ __all__ = [
     "Doubling",
     "EvidenceSelector",
     "Finite",
+    "GymEnvironment",
     "Live",
     "OMBlock",
     "OracleGreedy",
+    "OwnAgent",
+    "OwnEnvironment",
     "RegretBalancing",
     "Rolling",
     "Scheduled",
@@ -137,6 +146,7 @@ _OWNERS = {
     "Cyclic": "agents",
     "Doubling": "agents",
     "Finite": "model.actions",
+    "GymEnvironment": "gym.adapter",
     "LBM": "model.lbm",
     "Live": "running.live",
     "O3M": "agents",
@@ -144,6 +154,8 @@ _OWNERS = {
     "OM": "agents",
     "OMBlock": "agents",
     "OracleGreedy": "agents",
+    "OwnAgent": "running.own",
+    "OwnEnvironment": "running.own",
     "RegretBalancing": "agents",
     "Rolling": "agents",
     "best_block": "planning.blocks",
@@ -167,3 +179,6 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+_announce()

@@ -316,15 +316,12 @@ def _plot(options: argparse.Namespace) -> int:
     from pathlib import Path
 
     from . import plots
-    from .experiments.store import Store
     from .experiments.study import Study
 
     folder = Path(options.dir)
-    manifest = Store(folder).manifest()
-    if manifest is None:
-        raise ValueError(f"DIR must be the folder of a study, got {options.dir!r} without a manifest.json")
+    study = Study.from_results(folder)
     path = plots.picture_path(options.out or str(folder / f"{options.kind}.png"))
-    results = Study.from_dict(manifest["study"]).results(folder)
+    results = study.results(folder)
     plots.save(results.plot(options.kind, options.comparator, options.band), path)
     print(path.resolve())
     return 0

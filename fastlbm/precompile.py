@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .kernels import _cache, _jit, search
+from .kernels.rewards import make_history
+from .kernels.stepping import play_step, play_steps
 
 if TYPE_CHECKING:
     from .model.lbm import LBM
@@ -146,6 +148,7 @@ def isotropic() -> None:
     arms = LBM(theta, m=2, gamma=-3.0, actions=Finite(np.eye(3)))
     _learners(arms)
     run(arms, OFUL(40), T=20)
+    _steps(env)
 
 
 def general() -> None:
@@ -155,6 +158,14 @@ def general() -> None:
     env = LBM(np.full(3, 0.5), m=2, gamma=-3.0, A0=np.diag([1.0, 2.0, 3.0]))
     run(env, OracleGreedy(), T=20)
     _learners(env)
+
+
+def _steps(env: LBM) -> None:
+    """What agents of one's own and Gymnasium need."""
+    params, noise = env._params(), np.random.default_rng(0)
+    recent, rows = np.zeros((1, int(env.m), env.d)), np.zeros((1, env.d))
+    play_step(params, make_history(params), rows[0], noise)
+    play_steps(params, recent, rows, np.ones(1, dtype=np.bool_), noise, np.zeros(1), np.zeros(1))
 
 
 def _learners(env: LBM) -> None:

@@ -7,12 +7,14 @@ import platform
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import fastlbm as lbm
 from bench import __main__ as command
-from bench import growth, headline, history, report, suite, track, yardsticks
+from bench import growth, headline, history, report, steps, suite, track, yardsticks
 from bench.problems import Problem, problem
 from bench.suite import Measured
 from tests import naive
@@ -259,3 +261,27 @@ def test_misses_are_marked() -> None:
     assert headline.line(headline.at_most(1, "x", 1.5, 1.2)).endswith("ok")
     assert headline.line(headline.Row(1, "x", ">= 100x", "JAX is not installed")).endswith("-")
     assert headline.line(headline.told(1, "x", "3x")).endswith("3x")
+
+
+def test_environments_that_are_compared_pay_the_same() -> None:
+    """But for the noise, which is not drawn in one order."""
+    env = lbm.LBM(**{**steps.PARAMETERS, "sigma": 0.0})
+    plain = steps.PlainEnvironment(**{**steps.PARAMETERS, "sigma": 0.0})
+    actions = lbm.Ball(3).sample(6, seed=1)
+    np.testing.assert_allclose([plain.step(a) for a in actions], env.expected_rewards(actions), rtol=1e-12)
+
+
+def test_the_table_of_steps_has_all_competitors(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("gymnasium")
+    monkeypatch.setattr(steps, "COPIES", 3)
+
+    def race(calls: dict[str, Any], **_: object) -> dict[str, float]:
+        return {name: 1.0 for name, call in calls.items() if call(1) is not None}
+
+    monkeypatch.setattr(steps, "race", race)
+    assert command.main(["steps"]) == 0
+    told = capsys.readouterr().out
+    assert [words for words in steps.LOOPS.values() if f"{words} " not in told] == []
+    assert told.count("1x") == len(steps.LOOPS)

@@ -2,7 +2,8 @@
 
 A study is environments x agents x horizons x seeds. The file is TOML; every table of an environment or agent
 holds the arguments of its class; a `grid` table in it holds lists to be combined, a `zip` table lists to be
-taken together. An agent may have horizons of its own, as `T`. What a value may be is decided by the classes
+taken together. An agent may have horizons of its own, as `T`. A `type = "module:Class"` is a class of your
+own, see `own_types`; an environment without a type is an LBM. What a value may be is decided by the classes
 themselves; here their errors get the file, the line and the key.
 """
 
@@ -20,15 +21,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from .. import agents
 from .._base import validation
 from .._base.files import digest
 from ..agents import Agent
 from ..model.actions import ACTION_SETS, ActionSet
 from ..model.lbm import LBM
-from ..running.episode import SPACINGS
+from ..running.episode import SPACINGS, check_pair
+from .own_types import Code, DescribedAgent, DescribedEnvironment
 
 #: The agents that a file may name: all there are.
 AGENTS: dict[str, Any] = {name: getattr(agents, name) for name in agents.__all__ if name != "Agent"}
@@ -37,7 +37,7 @@ FROM_ENV = {"m": "m", "gamma": "gamma", "A0": "A0", "subgaussian": "sigma", "sig
 #: The keys from the top of the file to a value.
 KeyPath = tuple[str, ...]
 #: The keys at the top of the file.
-TOP = ("name", "seed", "seeds", "T", "record", "spacing", "env", "agent")
+TOP = ("name", "seed", "seeds", "T", "record", "spacing", "env", "agent", "code")
 #: The tables of lists in the table of an environment or agent.
 LISTS = ("grid", "zip")
 Lists = dict[str, list[Any]]
@@ -53,9 +53,9 @@ class Cell(NamedTuple):
     """One environment, one agent, one horizon: the unit that seeds repeat."""
 
     env_name: str
-    env: LBM
+    env: LBM | DescribedEnvironment
     agent_name: str
-    agent: Agent
+    agent: Agent | DescribedAgent
     T: int
 
 
@@ -112,13 +112,23 @@ def read(path: os.PathLike[str]) -> Spec:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
         raise StudyError(f"{path}: not a TOML file: {error}") from None
-    return parse(document, str(path), text)
+    return parse(document, str(path), text, folder=Path(path).parent)
 
 
-def parse(document: Mapping[str, Any], source: str = "study", text: str = "") -> Spec:
-    """The study in a nested mapping; `text` is where lines are looked up."""
+def parse(
+    document: Mapping[str, Any],
+    source: str = "study",
+    text: str = "",
+    *,
+    folder: Path | None = None,
+    trusted: bool = True,
+) -> Spec:
+    """The study in a nested mapping; `text` is where lines are looked up.
+
+    Modules of one's own are looked up in the `folder`; unless the study is `trusted`, none of them is run.
+    """
     try:
-        return _study(dict(document))
+        return _study(dict(document), folder, trusted)
     except _Invalid as invalid:
         path = _path_as_written(document, invalid.path)
         line = _line(text, path)
@@ -162,7 +172,7 @@ def _keys(dotted: str) -> KeyPath:
     return tuple(part.strip().strip("\"'") for part in dotted.split("."))
 
 
-def _study(document: dict[str, Any]) -> Spec:
+def _study(document: dict[str, Any], folder: Path | None, trusted: bool) -> Spec:
     _require_known((), document, TOP)
     name = document.get("name", UNNAMED)
     if not isinstance(name, str) or not re.fullmatch(r"[\w .,()+-]{1,100}", name):
@@ -179,21 +189,35 @@ def _study(document: dict[str, Any]) -> Spec:
         ("spacing",), validation.choice, "spacing", document.get("spacing", "linear"), SPACINGS
     )
     shared = _horizons(("T",), document["T"]) if "T" in document else []
-    envs, settings = _environments(document), _settings(document, shared)
+    texts = document.get("code", {})
+    if not isinstance(texts, dict) or not all(isinstance(module, str) for module in texts.values()):
+        raise _Invalid(("code",), "must be a table with the texts of modules")
+    code = Code(dict(texts), folder, trusted)
+    envs, settings = _environments(document, code), _settings(document, shared)
     if len(envs) * len(settings) > MOST_CELLS:
         raise _Invalid(
             (), f"must have at most {MOST_CELLS} combinations of environments, agents and horizons"
         )
-    cells = [_cell(env_name, env, setting) for env_name, env in envs for setting in settings]
-    common = {"T": shared} if shared else {}
+    cells = [_cell(env_name, env, setting, code) for env_name, env in envs for setting in settings]
+    common: dict[str, Any] = {"T": shared} if shared else {}
+    if used := _texts(cells):
+        common["code"] = used
     clean = json.loads(json.dumps({**document, **numbers, **common, "name": name, "spacing": spacing}))
     return Spec(name=name, **numbers, spacing=spacing, cells=tuple(cells), document=clean)
 
 
-def _environments(document: dict[str, Any]) -> list[tuple[str, LBM]]:
+def _texts(cells: list[Cell]) -> dict[str, str]:
+    """The modules that came with the study, by their names."""
+    parts = [part for cell in cells for part in (cell.env, cell.agent)]
+    kinds = [part.kind for part in parts if isinstance(part, DescribedAgent | DescribedEnvironment)]
+    return {kind.module: kind.text for kind in kinds if kind.text is not None}
+
+
+def _environments(document: dict[str, Any], code: Code) -> list[tuple[str, LBM | DescribedEnvironment]]:
     """The environments with their names, in the order of the file."""
     envs = [
-        (label, _environment(("env", key), arguments)) for key, label, arguments in _variants("env", document)
+        (label, _environment(("env", key), arguments, code))
+        for key, label, arguments in _variants("env", document)
     ]
     counts = Counter(label for label, _ in envs)
     for label, count in counts.items():
@@ -218,12 +242,14 @@ def _settings(document: dict[str, Any], shared: list[int]) -> list[_Setting]:
     return sorted(settings, key=lambda setting: setting.T)
 
 
-def _cell(env_name: str, env: LBM, setting: _Setting) -> Cell:
+def _cell(env_name: str, env: LBM | DescribedEnvironment, setting: _Setting, code: Code) -> Cell:
     """The agent made for the environment and the horizon, and asked whether it can play there."""
     T, key, label, arguments = setting
-    _checked(("T",), env.actions.require, T)
-    agent = _agent(("agent", key), arguments, env, T)
-    _checked(("agent", key), agent._policy, env.actions, env, np.random.default_rng(0), 0)
+    if code.trusted:
+        _checked(("T",), env.actions.require, T)
+    agent = _agent(("agent", key), arguments, env, T, code=code)
+    if code.trusted:
+        _checked(("agent", key), check_pair, env, agent)
     return Cell(env_name=env_name, env=env, agent_name=label, agent=agent, T=T)
 
 
@@ -292,7 +318,18 @@ def _lists(path: KeyPath, table: dict[str, Any]) -> tuple[dict[str, Any], Lists,
     return fixed, grid, together
 
 
-def _environment(path: KeyPath, table: dict[str, Any]) -> LBM:
+def _environment(path: KeyPath, table: dict[str, Any], code: Code) -> LBM | DescribedEnvironment:
+    if "type" in table:
+        arguments = {name: value for name, value in table.items() if name != "type"}
+        own = DescribedEnvironment(_checked(path, code.find, table["type"]), arguments)
+        _check_own(path, own, code)
+        if code.trusted:
+            _checked(path, lambda: own.actions)
+        return own
+    return _model(path, table)
+
+
+def _model(path: KeyPath, table: dict[str, Any]) -> LBM:
     allowed = [*inspect.signature(LBM).parameters, "random"]
     _require_known(path, table, allowed)
     arguments = dict(table)
@@ -325,18 +362,44 @@ def _actions(path: KeyPath, table: Any) -> ActionSet:
     return _checked((*path, kind), ACTION_SETS[kind], value)  # type: ignore[no-any-return]
 
 
-def _agent(path: KeyPath, table: dict[str, Any], env: LBM, T: int) -> Agent:
-    kind = table.get("type")
-    if not isinstance(kind, str) or kind not in AGENTS:
-        raise _Invalid((*path, "type"), f"must be one of {', '.join(AGENTS)}, got {kind!r}")
-    allowed = list(inspect.signature(AGENTS[kind]).parameters)
+def _check_own(path: KeyPath, own: DescribedAgent | DescribedEnvironment, code: Code) -> None:
+    """Complain about arguments that the class does not take, or that a results folder could not keep."""
+    try:
+        own._key()
+    except TypeError as error:
+        raise _Invalid(path, f"must have numbers, texts, lists and tables as arguments: {error}") from None
+    if code.trusted:
+        names, others = _checked(path, own.parameters)
+        _require_known(path, own.arguments, (*own.arguments, *names) if others else names)
+
+
+def _from_env(path: KeyPath, table: dict[str, Any], env: LBM | DescribedEnvironment) -> dict[str, Any]:
+    """The arguments of an agent; those that are "env" are the model's."""
     arguments = {name: value for name, value in table.items() if name != "type"}
-    _require_known(path, arguments, allowed)
     for name, value in arguments.items():
         if value == "env":
             if name not in FROM_ENV:
                 raise _Invalid((*path, name), f'cannot be "env"; that is for {", ".join(FROM_ENV)}')
+            if not isinstance(env, LBM):
+                raise _Invalid((*path, name), f'cannot be "env" in {env.own_name}, which is no LBM')
             arguments[name] = getattr(env, FROM_ENV[name])
+    return arguments
+
+
+def _agent(
+    path: KeyPath, table: dict[str, Any], env: LBM | DescribedEnvironment, T: int, *, code: Code
+) -> Agent | DescribedAgent:
+    kind = table.get("type")
+    if isinstance(kind, str) and ":" in kind:
+        own = DescribedAgent(_checked(path, code.find, kind), _from_env(path, table, env), T)
+        _check_own(path, own, code)
+        return own
+    if not isinstance(kind, str) or kind not in AGENTS:
+        allowed_types = f'{", ".join(AGENTS)} or "module:Class"'
+        raise _Invalid((*path, "type"), f"must be one of {allowed_types}, got {kind!r}")
+    allowed = list(inspect.signature(AGENTS[kind]).parameters)
+    _require_known(path, {name: value for name, value in table.items() if name != "type"}, allowed)
+    arguments = _from_env(path, table, env)
     if "horizon" in allowed and "horizon" not in arguments:
         arguments["horizon"] = T
     if "agent" in allowed:  # an agent around another one
@@ -347,5 +410,5 @@ def _agent(path: KeyPath, table: dict[str, Any], env: LBM, T: int) -> Agent:
             )
         if inner.get("type") == kind:
             raise _Invalid((*path, "agent", "type"), f"cannot be {kind} again")
-        arguments["agent"] = _agent((*path, "agent"), inner, env, T)
+        arguments["agent"] = _agent((*path, "agent"), inner, env, T, code=code)
     return _checked(path, lambda: AGENTS[kind](**arguments))  # type: ignore[no-any-return]

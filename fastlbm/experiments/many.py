@@ -8,16 +8,16 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._base import validation
 from .._base.pool import Pool, Progress
-from ..agents.base import Agent, as_agent
 from ..model.lbm import LBM
-from ..running.episode import Run, check_run, play_episode
+from ..running.episode import Run, check_pair, check_run, play_episode
+from ..running.own import AgentLike, EnvironmentLike, as_agent_like
 from .results import StudyResults
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Results:
     """Runs of several agents and seeds, by (agent, seed); `complete` unless they were interrupted."""
 
     runs: dict[tuple[str, int], Run]
-    env: LBM = field(repr=False)
+    env: LBM | EnvironmentLike = field(repr=False)
     complete: bool = True
 
     @cached_property
@@ -57,7 +57,8 @@ class Results:
         there = Counter(name for name, _ in self.runs)
         T = int(frame["T"].iloc[0])
         missing = {("environment", name, T): every - count for name, count in there.items() if count < every}
-        return StudyResults(frame, {"environment": self.env}, missing=missing)
+        envs = {"environment": self.env} if isinstance(self.env, LBM) else {}
+        return StudyResults(frame, envs, missing=missing)
 
     def summary(self, confidence: float = 0.95) -> pd.DataFrame:
         """Means, intervals and paired tests, see `StudyResults.summary`."""
@@ -69,8 +70,8 @@ class Results:
 
 
 def run_many(
-    env: LBM,
-    agents: Mapping[str, Agent],
+    env: LBM | EnvironmentLike,
+    agents: Mapping[str, AgentLike],
     T: int,
     seeds: int | Iterable[int] = 20,
     executor: Executor | int | None = None,
@@ -86,6 +87,10 @@ def run_many(
     `concurrent.futures.Executor`; what is computed does not depend on it, nor on the order of the seeds.
     Ctrl-C ends early with the runs that are finished.
 
+    Agents and the environment may be of your own making, see `OwnAgent` and `OwnEnvironment`. Runs in which
+    Python decides or pays share one core if they share a process: give them an executor with processes, to
+    which their classes can be pickled, which those of a module can.
+
     A process pool should start its workers by "spawn" or "forkserver": a process that is forked while another
     thread compiles waits for ever for the compiler's lock. `fastlbm compile`, run once, leaves nothing to be
     compiled.
@@ -100,13 +105,19 @@ def run_many(
     if not isinstance(agents, Mapping) or not agents:
         raise TypeError(f"agents must map names to agents, at least one, got {agents!r}")
     for name, agent in agents.items():
-        as_agent(f"agents[{name!r}]", agent)._policy(env.actions, env, np.random.default_rng(0), 0)
+        check_pair(env, as_agent_like(f"agents[{name!r}]", agent))
     numbers = _seeds(seeds)
     keys = [(name, seed) for name in agents for seed in numbers]
     pool = Pool(executor)
     done: dict[tuple[str, int], Run] = {}
     with Progress(T * len(keys) if progress else 0, "steps") as bar, pool:
-        common = {"env": env, "T": T, "points": points, "keep_actions": keep_actions, "stop": pool.stop}
+        common: dict[str, Any] = {
+            "env": env,
+            "T": T,
+            "points": points,
+            "keep_actions": keep_actions,
+            "stop": pool.stop,
+        }
         if pool.has_own_threads:
             common["report"] = bar.add
         tasks = [((name, seed), {**common, "agent": agents[name], "seed": seed}) for name, seed in keys]

@@ -48,6 +48,9 @@ POINTS = 12
 class StudyResults:
     """The rows of a study: env, agent, T, seed, t, and the cumulative reward, expected and observed.
 
+    `envs` has the models; an environment of your own is not among them, and has no regret. Where it does not
+    know what to expect, `reward` is what was observed.
+
     `missing` has the number of seeds that are not there, by environment, agent and horizon; nothing in a
     finished study. What compares agents then takes the seeds that all of them have, and says so in a warning.
     `numbers` is the version of the numbers that made the rows.
@@ -111,8 +114,8 @@ class StudyResults:
         at POINTS of the steps and straight in between; "best cycle" is what the best cycle found collects,
         "oracle greedy" the policy of that name.
         """
-        model = self.envs[env]
         kind = validation.choice("kind", kind, tuple(COMPARATORS))
+        model = self._model(env)
         steps = np.asarray(t, dtype=np.int64)
         if kind == "oracle greedy":
             return run(model, OracleGreedy(), int(steps[-1]), record=steps).reward
@@ -123,6 +126,25 @@ class StudyResults:
         bounds = [opt_bounds(model, int(T)) for T in chosen]
         values = [b.upper if kind == "opt" else b.lower for b in bounds]
         return np.interp(steps, [0, *chosen], [0.0, *values])
+
+    def _model(self, env: str) -> LBM:
+        """The model of the environment, if it has one."""
+        if env not in self.envs:
+            raise ValueError(
+                f"regret must be that of an LBM, whose best rewards can be computed; {env} is an environment "
+                'of your own: draw its "reward"'
+            )
+        return self.envs[env]
+
+    def _reward_axis(self) -> str:
+        """What the rewards are, as a figure says it."""
+        rows = self.frame.groupby("env", sort=False)
+        observed = [
+            env for env, mine in rows if env not in self.envs and mine["reward"].equals(mine["observed"])
+        ]
+        if len(observed) == len(rows):
+            return "cumulative observed reward"
+        return KINDS["reward"] + (f" (observed in {', '.join(observed)})" if observed else "")
 
     def plot(
         self, kind: str = "reward", comparator: str = "opt", band: str = "bootstrap", confidence: float = 0.95
@@ -150,7 +172,7 @@ class StudyResults:
         against_what = comparator if kind == "regret" else None
         return plots.draw_curves(
             {env: self._curves(env, mine, against_what, (band, confidence)) for env, mine in rows.items()},
-            ylabel=KINDS[kind],
+            ylabel=self._reward_axis() if kind == "reward" else KINDS[kind],
             note="; ".join(filter(None, notes)),
         )
 
@@ -185,7 +207,7 @@ class StudyResults:
             if len(x) >= 2:
                 label += f", exponent {np.polyfit(np.log(x), np.log(y), 1)[0]:.2f}"
             lines.append(plots.Line(label, x, y))
-        return plots.Growth(lines, bound=plots.Line("Theorem 1", every, bound_of(self.envs[env], every)))
+        return plots.Growth(lines, bound=plots.Line("Theorem 1", every, bound_of(self._model(env), every)))
 
 
 def _confidence(value: float) -> float:

@@ -21,6 +21,7 @@ import numpy as np
 
 from .._base.pool import Pool, Progress
 from .._version import NUMBERS
+from ..model.lbm import LBM
 from ..running.episode import play_episode, recorded_steps
 from . import grammar
 from .grammar import UNNAMED, Cell, Spec
@@ -40,6 +41,11 @@ STEP_SECONDS = 1e-5
 
 class Study:
     """A study file, or the same as a nested mapping.
+
+    An agent or environment of your own is `type = "module:Class"`, its other keys are its arguments. The
+    class is in MODULE.py beside the file or, if there is none, in a module that can be imported. The text of
+    such a file goes to all workers and is kept with the results; when it changes, what depends on it is
+    computed anew.
 
     >>> study = Study.from_dict({
     ...     "T": 100, "seeds": 2, "record": 2,
@@ -62,9 +68,17 @@ class Study:
         return cls(grammar.read(Path(path)))
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Study:
-        """The study in a nested mapping of the same shape."""
-        return cls(grammar.parse(document))
+    def from_dict(cls, document: Mapping[str, Any], folder: str | os.PathLike[str] | None = None) -> Study:
+        """The study in a nested mapping of the same shape; modules of your own are looked up in `folder`."""
+        return cls(grammar.parse(document, folder=None if folder is None else Path(folder)))
+
+    @classmethod
+    def from_results(cls, out: str | os.PathLike[str]) -> Study:
+        """The study whose results are in the folder `out`, to read them: no code that came with it is run."""
+        manifest = Store(Path(out)).manifest()
+        if manifest is None:
+            raise ValueError(f"out must be the folder of a study, got {str(out)!r} without a manifest.json")
+        return cls(grammar.parse(manifest["study"], trusted=False))
 
     @cached_property
     def _keys(self) -> list[str]:
@@ -155,7 +169,7 @@ class Study:
         }
         return StudyResults(
             _frame(spec, self._keys, contents),
-            {cell.env_name: cell.env for cell in spec.cells},
+            {cell.env_name: cell.env for cell in spec.cells if isinstance(cell.env, LBM)},
             spec.name,
             missing=missing,
             numbers=numbers[0] if numbers else NUMBERS,

@@ -15,3 +15,7 @@ Tile = NDArray[np.float64]
 Tiles = NDArray[np.float64]
 #: Counters and sizes.
 Integers = NDArray[np.int64]
+#: (n, m, d): rows of several models.
+Tensor = NDArray[np.float64]
+#: Yes or no.
+Flags = NDArray[np.bool_]

@@ -56,6 +56,19 @@ def recorded(recorder: Recorder) -> int:
     return int(recorder.clock[_RECORDED])
 
 
+def record_step(recorder: Recorder, action: Vector, observed: float, expected: float) -> None:
+    """A step was played, in Python."""
+    t, at = recorder.clock
+    recorder.sums[0] += expected
+    recorder.sums[1] += observed
+    if len(recorder.actions) > 0:
+        recorder.actions[t] = action
+    if at < len(recorder.points) and recorder.points[at] == t + 1:
+        recorder.reward[at], recorder.observed[at] = recorder.sums
+        at += 1
+    recorder.clock[:] = t + 1, at
+
+
 @kernel
 def play_block(
     model: ModelParams,

@@ -16,15 +16,17 @@ from .._base import validation
 from .._base.interrupts import interruptible
 from .._base.pool import Progress
 from .._base.types import Array, Integers, Seed
-from ..agents.base import Agent, as_agent
-from ..kernels.playing import elapsed, make_recorder, recorded
+from ..agents.base import Agent
+from ..kernels.playing import Recorder, elapsed, make_recorder, recorded
 from ..kernels.rewards import make_history
 from ..model.lbm import LBM
-from .seeds import streams
+from .own import AgentLike, EnvironmentLike, as_agent_like, as_environment, start
+from .seeds import children, streams
+from .stepwise import StepwiseRun
 
 SPACINGS = ("linear", "log")
 
-#: Seconds that a kernel runs before Python may look at Ctrl-C and draw the progress.
+#: Seconds that a run goes on before Python may look at Ctrl-C and draw the progress.
 _STRETCH_SECONDS = 0.2
 
 
@@ -32,7 +34,8 @@ _STRETCH_SECONDS = 0.2
 class Run:
     """One episode: cumulative expected and observed reward after the steps `t`.
 
-    `actions` (T, d) if they were kept. `plans` counts the blocks that were planned. `complete` is False if
+    `actions` (T, d) if they were kept. What an environment of your own does not know to expect counts in
+    `reward` as it was observed. `plans` counts the blocks that were planned. `complete` is False if
     the run was interrupted: what was recorded until then is here. `details` is what the agent has to tell,
     such as which candidate played when; long logs are thinned.
     """
@@ -47,8 +50,8 @@ class Run:
 
 
 def run(
-    env: LBM,
-    agent: Agent,
+    env: LBM | EnvironmentLike,
+    agent: AgentLike,
     T: int,
     seed: Seed = 0,
     record: int | ArrayLike = 1000,
@@ -57,6 +60,8 @@ def run(
     progress: bool = False,
 ) -> Run:
     """Plays T steps of the model with the agent.
+
+    Either may be of your own making, see `OwnAgent` and `OwnEnvironment`; the run then goes step by step.
 
     `record` is the number of points that are recorded, all steps if it is T or more, or the steps
     themselves; `spacing` is "linear" or "log". Memory does not grow with T unless `keep_actions`. Ctrl-C
@@ -68,20 +73,29 @@ def run(
     array([1., 2., 3.])
     """
     points, T = check_run(env, T, record, spacing)
-    as_agent("agent", agent)
+    as_agent_like("agent", agent)
     if not isinstance(seed, np.random.Generator):  # which would move on
         streams(seed)
     with Progress(T if progress else 0, "steps") as bar:
         return play_episode(env, agent, T, seed, points=points, keep_actions=keep_actions, report=bar.add)
 
 
-def check_run(env: LBM, T: int, record: int | ArrayLike, spacing: str) -> tuple[Integers, int]:
+def check_run(
+    env: LBM | EnvironmentLike, T: int, record: int | ArrayLike, spacing: str
+) -> tuple[Integers, int]:
     """The steps that are recorded and T, if these are arguments of a run."""
-    if not isinstance(env, LBM):
-        raise TypeError(f"env must be an LBM, got {env!r}")
+    actions = as_environment("env", env).actions
     T = validation.integer("T", T, low=1, high=2**53)
-    env.actions.require(T)
+    actions.require(T)
     return recorded_steps(T, record, validation.choice("spacing", spacing, SPACINGS)), T
+
+
+def check_pair(env: LBM | EnvironmentLike, agent: AgentLike) -> None:
+    """Raise what the agent has to say if it cannot play in the environment."""
+    if isinstance(env, LBM) and isinstance(agent, Agent):
+        agent._policy(env.actions, env, np.random.default_rng(0), 0)
+    else:
+        start(agent, env.actions, children(0)[1])
 
 
 def recorded_steps(T: int, record: int | ArrayLike, spacing: str) -> Integers:
@@ -100,9 +114,34 @@ def recorded_steps(T: int, record: int | ArrayLike, spacing: str) -> Integers:
     return np.array([-(-T * k // count) for k in range(1, count + 1)], dtype=np.int64)
 
 
+class _CompiledRun:
+    """One run of an agent of the package in the built-in model: compiled code decides and pays."""
+
+    def __init__(self, env: LBM, agent: Agent, seed: Seed) -> None:
+        self._noise, own = streams(seed)
+        self._policy = agent._policy(env.actions, env, own, 0)
+        self._model = env._params()
+        self._history = make_history(self._model)
+        self.stop, self.details = self._policy.stop, self._policy.details
+
+    @property
+    def plan_seconds(self) -> float:
+        """About how long compiled code may run without a look at signals."""
+        return self._policy.plan_seconds
+
+    @property
+    def plans(self) -> int:
+        """Plans made so far."""
+        return self._policy.plans
+
+    def advance(self, recorder: Recorder, until: int) -> None:
+        """Play until so many steps are over."""
+        self._policy.advance(self._model, self._history, recorder, self._noise, until)
+
+
 def play_episode(
-    env: LBM,
-    agent: Agent,
+    env: LBM | EnvironmentLike,
+    agent: AgentLike,
     T: int,
     seed: Seed,
     *,
@@ -115,26 +154,26 @@ def play_episode(
 
     `report` gets the length of each stretch that was played; `stop` ends the run early from another thread.
     """
-    noise, own = streams(seed)
-    policy = agent._policy(env.actions, env, own, 0)
-    model = env._params()
-    history = make_history(model)
-    recorder = make_recorder(points.copy(), T if keep_actions else 0, env.d)
+    if isinstance(env, LBM) and isinstance(agent, Agent):
+        player: _CompiledRun | StepwiseRun = _CompiledRun(env, agent, seed)
+    else:
+        player = StepwiseRun(env, agent, seed, _STRETCH_SECONDS)
+    recorder = make_recorder(points.copy(), T if keep_actions else 0, env.actions.d)
     t, stretch = 0, 256
     try:
         while t < T and not (stop is not None and stop.is_set()):
             begin = time.perf_counter()
             until = min(T, t + stretch)
             interruptible(
-                lambda until=until: policy.advance(model, history, recorder, noise, until),  # type: ignore[misc]
-                stop=policy.stop,
+                lambda until=until: player.advance(recorder, until),  # type: ignore[misc]
+                stop=player.stop,
                 is_over=None if stop is None else stop.is_set,
-                seconds=policy.plan_seconds,
+                seconds=player.plan_seconds,
             )
             seconds = time.perf_counter() - begin
+            before, t = t, int(elapsed(recorder))
             if report is not None:
-                report(until - t)
-            t = until
+                report(t - before)
             # The first call may have compiled: grow and shrink by small factors only.
             stretch = max(
                 64, min(int(stretch * min(4.0, _STRETCH_SECONDS / max(seconds, 1e-9))), 4 * stretch)
@@ -150,7 +189,7 @@ def play_episode(
         reward=recorder.reward[:count],
         observed=recorder.observed[:count],
         actions=recorder.actions[:steps] if keep_actions else None,
-        plans=policy.plans,
+        plans=player.plans,
         complete=steps >= T,
-        details=policy.details(),
+        details=player.details(),
     )
