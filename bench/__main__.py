@@ -8,6 +8,8 @@
 
 `python -m bench plans`: how good plans are and what they cost, and how the bounds on OPT close.
 
+`python -m bench arms`: plans on sets of arms, and steps a second on catalogues.
+
 `python -m bench learners`: what learners collect, what a step costs, how regret grows.
 
 `python -m bench selection`: what it costs not to know m and gamma.
@@ -30,7 +32,20 @@ import sys
 # The yardstick is one thread of LAPACK, as the kernels are one thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from . import choices, headline, learners, plans, report, selection, startup, steps, studies, track, windows
+from . import (
+    arms,
+    choices,
+    headline,
+    learners,
+    plans,
+    report,
+    selection,
+    startup,
+    steps,
+    studies,
+    track,
+    windows,
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -42,6 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
     suites = {
         "kernels": windows,
         "plans": plans,
+        "arms": arms,
         "learners": learners,
         "selection": selection,
         "choices": choices,

@@ -41,8 +41,7 @@ from ..kernels.rolling import (
 from ..model.actions import ActionSet, Ball
 from ..model.lbm import LBM
 from ..model.memory_matrix import check_memory_matrix
-from ..planning.blocks import sets_after
-from ..planning.effort import most_seconds, rolling_effort
+from ..planning.effort import most_seconds, rolling_arms, rolling_effort
 from ..planning.finite import FinitePlanner
 from ..planning.finite.states import ucb
 from .base import LearningAgent
@@ -53,8 +52,8 @@ from .policy import Policy, Rng
 PLAY = 3
 #: With `switch` on arms: actions until a cycle has closed, else they are played once.
 LONGEST = 64
-#: Windows that a search on arms may solve for a plan, and bytes of tables instead of a search.
-WINDOWS, BUDGET = 1e5, 2**20
+#: Bytes of tables instead of a search.
+BUDGET = 2**20
 #: What may come after an arm of a set that is revealed: so many draws.
 FUTURES = 8
 
@@ -246,7 +245,8 @@ class ArmPlans:
 
     Where all steps have the same few arms, that is what the policy with the largest average UCB in the long
     run plays. On more arms, and where the sets to come are known, `ahead` steps are planned, by dynamic
-    programming where that is feasible, without a value of what comes after. Where sets are revealed step by
+    programming where that is feasible, else by a search that begins at the plan before, without a value of
+    what comes after. Where sets are revealed step by
     step, an arm is worth its UCB and what would follow on average: the best arms, one step after the other,
     of sets that were seen before, drawn FUTURES times, for as long as the arm is remembered. To plan for
     such sets as if they came would earn less than OFUL where rewards rise.
@@ -255,27 +255,41 @@ class ArmPlans:
     def __init__(self, actions: ActionSet, *, m: int, gamma: float, A0: Array, ahead: int) -> None:
         self.m, self.gamma, self.A0, self.ahead = m, gamma, A0, ahead
         self.sets, self._known_ahead = actions.sets(), actions.known_ahead
-        self._planner = None if actions.varies else self._planner_of(self.sets[0])
+        self._varies = actions.varies
+        arms = self.sets if actions.varies else self.sets[0]
+        self._planner = FinitePlanner(arms, m=m, gamma=gamma, A0=A0, budget=BUDGET)
         self._memory = make_memory(A0, m, gamma)
-
-    def _planner_of(self, arms: Array) -> FinitePlanner:
-        return FinitePlanner(arms, m=self.m, gamma=self.gamma, A0=self.A0, budget=BUDGET)
 
     def policy(self, belief: Belief, arms: Any, steps: int) -> Any:
         """What the best policy plays after the arms (m,), -1 for none: their numbers, or None."""
-        if self._planner is None or (arms < 0).any():
+        if self._varies or (arms < 0).any():
             return None
         return self._planner.continued(belief, arms, steps)
 
-    def search(self, belief: Belief, recent: Array, step: int, rng: Rng) -> tuple[Any, Array]:
-        """The next arms, by number, and their actions, from a step on, after the actions `recent` (m, d)."""
+    def search(
+        self, belief: Belief, recent: Array, step: int, rng: Rng, rest: Any = None
+    ) -> tuple[Any, Array]:
+        """The next arms, by number, and their actions, from a step on, after the actions `recent` (m, d).
+
+        `rest` (ahead,) is what was planned before and not played, -1 behind its end: the search begins there.
+        """
         if not self._known_ahead:
             best = np.array([int(np.argmax(self._worth(belief, recent, step, rng)))])
             return best, self.sets[step][best]
-        after = sets_after(recent, self.sets, step, self.ahead)
-        plan = self._planner_of(after).plan(belief, self.ahead, rng, windows=WINDOWS)
-        assert plan.indices is not None
-        return plan.indices[self.m :], plan.actions[self.m :]
+        warm = None if rest is None or self._varies or rest[0] < 0 else self._continued(rest)
+        K, d = self.sets.shape[1:]
+        effort = rolling_arms(K, d, self.m, belief.beta > 0.0, warm is not None)
+        plan = self._planner.plan_after(belief, recent, self.ahead, rng, start=step, warm=warm, effort=effort)
+        return plan.indices, plan.actions
+
+    def _continued(self, rest: Any) -> Any:
+        """Starts (2, ahead): the rest of a plan, and on with what came m+1 steps before, or m+2."""
+        left = int((rest >= 0).sum())
+        starts = np.tile(rest, (2, 1))
+        for row, turn in zip(starts, (self.m + 1, self.m + 2), strict=True):
+            for t in range(left, len(row)):
+                row[t] = row[max(t - turn, t % left)]
+        return starts
 
     def _worth(self, belief: Belief, recent: Array, step: int, rng: Rng) -> Array:
         """The UCB of every arm (K,) of a step, and what follows it on average."""
@@ -325,6 +339,7 @@ class RollingOnArms(LearnerPolicy):
         self.recent = np.zeros((m, d))
         # Arms of the last m actions, those of the block, and a cycle that comes after it: -1 behind its end.
         self.arms, self.chosen, self.cycle = np.full(m, -1), np.full(room, -1), np.full(room, -1)
+        self.rest = np.full(ahead, -1)  # arms that were planned and not played
 
     def plan_next_block(self) -> None:
         config, e, F = self.learner
@@ -352,7 +367,10 @@ class RollingOnArms(LearnerPolicy):
         switch = self.task.switch > 0.0 and bool(settled)
         arms = self.plans_ahead.policy(belief, self.arms, LONGEST if switch else self.play)
         if arms is None:
-            arms, actions = self.plans_ahead.search(belief, self.recent, int(next_step(self.block)), self.rng)
+            step = int(next_step(self.block))
+            arms, actions = self.plans_ahead.search(belief, self.recent, step, self.rng, self.rest)
+            self.rest[:] = np.concatenate((arms, self.rest))[self.play :][: len(self.rest)]
+            self.rest[max(len(arms) - self.play, 0) :] = -1
             return arms[: self.play], actions[: self.play]
         begin, end = _closes(np.concatenate((self.arms, arms)), self.task.m) if switch else (0, 0)
         if end > begin:
@@ -372,12 +390,13 @@ class RollingOnArms(LearnerPolicy):
             "arms": self.arms,
             "chosen": self.chosen,
             "cycle": self.cycle,
+            "rest": self.rest,
         }
         return super().state() | own
 
     def check(self) -> None:
         super().check()
-        for arms in (self.arms, self.chosen, self.cycle):
+        for arms in (self.arms, self.chosen, self.cycle, self.rest):
             if not (arms.min(initial=-1) >= -1 and arms.max(initial=-1) < self.sets.shape[1]):
                 raise ValueError(f"there are {self.sets.shape[1]} arms, got numbers beyond them")
         if (self.chosen[: length(self.block)] < 0).any() and plans_made(self.block) > 0:

@@ -79,10 +79,10 @@ def plan_block(
     if actions is not None and not isinstance(actions, Ball):
         if actions.varies:
             actions.require(L if before is not None else m + L)
-        arms = arms_of(actions, m + L) if before is None else sets_after(before, actions.sets(), 0, L)
-        planner = FinitePlanner(arms, m=m, gamma=gamma, A0=matrix)
-        plan = planner.plan(belief, L, seed, require_exact=exact)
-        return without_first(plan, 0 if before is None else m)
+        planner = FinitePlanner(arms_of(actions, m + L), m=m, gamma=gamma, A0=matrix)
+        if before is not None:
+            return planner.plan_after(belief, before, L, seed, require_exact=exact)
+        return planner.plan(belief, L, seed, require_exact=exact)
     if exact:
         raise ValueError("exact plans need a finite set of actions, got exact=True for the ball")
     warm = _warm(previous, before, (m + L, d))
@@ -172,15 +172,6 @@ def _warm(previous: ArrayLike | None, before: Array | None, shape: tuple[int, in
 def check_history(history: ArrayLike, m: int, d: int) -> Array:
     """The last m actions (m, d), checked."""
     return validation.in_ball("history", validation.array("history", history, (m, d)))
-
-
-def sets_after(before: Array, sets: Array, step: int, n: int) -> Array:
-    """Sets of arms (m+n, K, d): the actions `before` (m, d), each a set of equal arms, then n sets.
-
-    These are `sets` (S, K, d) from a step on; behind the last it goes on.
-    """
-    later = sets[np.minimum(step + np.arange(n), len(sets) - 1)]
-    return np.concatenate((np.repeat(before[:, None], sets.shape[1], axis=1), later))
 
 
 def without_first(plan: Plan, m: int) -> Plan:

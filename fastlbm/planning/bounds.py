@@ -145,7 +145,10 @@ def _sum_of_blocks(env: LBM, arms: Array, T: int, L: int, largest: float, seed: 
 
     @cache
     def value(length: int) -> float:
-        return planner.plan(belief, length, seed).upper
+        try:
+            return planner.plan(belief, length, seed, require_exact=True).upper
+        except ValueError:  # its tables do not fit
+            return planner.plan(belief, length, seed).upper
 
     early = min(planner.model.m, T)
     try:

@@ -1,4 +1,4 @@
-"""Effort: owns how hard the ball is searched, one named preset for each purpose.
+"""Effort: owns how hard the ball and sets of arms are searched, one named preset for each purpose.
 
 How good they are is measured in bench/README.md (blocks and cycles) and by bench/learners.py (episodes).
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..kernels.arm_search import ArmEffort
 from ..kernels.lanes import LANES
 from ..kernels.search import Effort
 
@@ -91,3 +92,43 @@ def cold_block(n: int, m: int) -> Effort:
     126
     """
     return COLD_BLOCK._replace(moves=(m + 1) * (n + 20))
+
+
+def arm_seconds(d: int) -> float:
+    """What a cold plan on arms may take: about as long as some thousands of spectra of size d.
+
+    >>> 0.01 < arm_seconds(5) < arm_seconds(32) < 1.0
+    True
+    """
+    return 6e3 * (0.7e-6 + 0.07e-6 * d * d)
+
+
+def cold_arms(K: int, d: int, m: int, bonus: bool) -> ArmEffort:
+    """The effort of a block of arms from nothing, the default of `plan_block`.
+
+    What it costs to look at a position is measured by bench/arms.py: windows of m actions, then d^2 products
+    for each arm, twice as many with a `bonus`.
+
+    >>> cold_arms(200, d=16, m=4, bonus=True).visits > 1000
+    True
+    """
+    visits = max(int(arm_seconds(d) / _visit_seconds(K, d, m, bonus)), 200)
+    cycles = min(max(visits // 400, 1), 5)
+    return ArmEffort(
+        cycles=cycles, cycle_visits=visits // (5 * cycles), starts=4, visits=3 * visits // 5, candidates=4
+    )
+
+
+def rolling_arms(K: int, d: int, m: int, bonus: bool, warm: bool) -> ArmEffort:
+    """The effort of `Rolling` on arms for one plan, a few milliseconds; `warm` starts are plans before.
+
+    >>> rolling_arms(200, d=16, m=4, bonus=True, warm=True).cycles
+    0
+    """
+    visits = min(max(int(4e-3 / _visit_seconds(K, d, m, bonus)), 40), 200)
+    return ArmEffort(cycles=0 if warm else 1, cycle_visits=visits, starts=2, visits=visits, candidates=4)
+
+
+def _visit_seconds(K: int, d: int, m: int, bonus: bool) -> float:
+    """About how long it takes to look at a position of a block of arms."""
+    return (1.2 + 0.12 * m**3 + 0.045 * d * d + 6e-5 * K * d * d * (2 if bonus else 1)) * 1e-6

@@ -6,19 +6,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from ..._base.types import Array
 from ...kernels.dynamic_programs import bellman, howard
 from ...kernels.ties import SUM_SHARE, margin, reaches
 from ..plans import Index
-from .beam import Objective, beam
 from .states import States, Walks, digits, places
 
-#: Random cycles that a search begins with.
-_RANDOM = 8
-#: Windows that the search for a cycle may solve, about, which decides how often it begins again.
-_CYCLE_WINDOWS = 2e6
 #: Iterations of Howard's algorithm, which rarely takes twenty.
 _ITERATIONS = 1000
 
@@ -96,36 +90,3 @@ def closed_walk(
             if total > best:
                 best, indices = total, walks.trace(int(start))
         batch *= 2
-
-
-def search_cycle(objective: Objective, rng: np.random.Generator, found: Index) -> Index:
-    """Coordinate search from the best of `found` (count, period), constant, random and beam-searched cycles,
-    then again and again from a change of the best cycle: a stretch drawn anew, or one arm less and another
-    one elsewhere.
-    """
-    model, period = objective.model, objective.n
-    m, K = model.m, model.K
-    constant = np.repeat(np.arange(K)[:, None], period, axis=1)
-    starts = np.concatenate((found, constant, rng.integers(K, size=(_RANDOM, period))))
-    block = beam(model, objective.belief, 2 * period, starts[:, np.arange(-m, 0) % period])
-    starts = np.concatenate((starts, sliding_window_view(block[m:], period)))
-    totals = objective.values(objective.everything, starts.T[objective.everything])
-    best: Index = starts[0]
-    value = -math.inf
-    tries = list(starts[np.argsort(-totals, kind="stable")[:4]])
-    windows = 4.0 * period * K * (m + 1)  # of a coordinate search, about
-    for number in range(len(tries) + int(np.clip(_CYCLE_WINDOWS / windows, 16, 400))):
-        if number < len(tries):
-            start = tries[number]
-        elif number % 2 == 0:
-            start = best.copy()
-            stretch = int(rng.integers(1, min(period, m + 2) + 1))
-            start[(int(rng.integers(period)) + np.arange(stretch)) % period] = rng.integers(K, size=stretch)
-        else:
-            start = np.delete(best, rng.integers(period))
-            start = np.insert(start, rng.integers(period), rng.integers(K))
-        indices = objective.improve(start)
-        total = objective.total(indices)
-        if total > value:
-            best, value = indices, total
-    return best

@@ -14,11 +14,13 @@ import numpy as np
 
 from ..._base import validation
 from ..._base.types import Array, Seed
+from ...kernels.arm_search import ArmEffort
 from ...kernels.optimism import O3M, OM, OM_BLOCK, Belief
 from ..plans import Cycle, Index, Plan
-from .beam import BEAM_WINDOWS, Objective, plan_by_search
-from .cycles import closed_walk, maximum_mean_cycle, search_cycle
+from .cycles import closed_walk, maximum_mean_cycle
+from .objective import Objective, largest_value
 from .programs import early_steps, follow, late_steps, plan_additive, plan_joint
+from .search import find, plan_by_search, search_cycle
 from .states import WINDOWS, Model, States, Table, Tables, places, ucb
 
 #: Bytes that tables may take.
@@ -29,6 +31,8 @@ _CYCLE_OPERATIONS = 5e8
 _EASY_CYCLE = 1e8
 #: States times arms that a policy is found for in every plan from a history, some milliseconds.
 _CONTINUED_OPERATIONS = 1e5
+#: The same for L steps after a history.
+_AFTER_OPERATIONS = 1e5
 #: The same for a horizon, about ten seconds.
 _HORIZON_OPERATIONS = 1e10
 
@@ -70,7 +74,8 @@ class FinitePlanner:
         *,
         start: int = 0,
         require_exact: bool = False,
-        windows: float = BEAM_WINDOWS,
+        warm: Index | None = None,
+        effort: ArmEffort | None = None,
     ) -> Plan:
         """The block of m+L arms with the largest UCB, its first action at step `start`.
 
@@ -80,8 +85,8 @@ class FinitePlanner:
         Of blocks with the same value, O3M on (K, d) takes the one whose first m arms earn most after the
         last m, as in a cycle; exactly so unless ties are too many.
 
-        Tables beyond the budget raise a `ValueError` with `require_exact`, else a beam search plans, which
-        solves about so many `windows`.
+        Tables beyond the budget raise a `ValueError` with `require_exact`. Else a search plans, with some
+        `effort`, where tables do not fit or would take longer: it begins at `warm` (k, m+L) as well.
         """
         # With gamma = 0 the parts of OM-Block are m+L actions, all alike.
         lead, L = (0, self._lead + L) if belief.kind == OM_BLOCK else (self._lead, L)
@@ -91,13 +96,58 @@ class FinitePlanner:
         belief = Belief(theta=theta, V_inv=V_inv, beta=float(belief.beta), kind=kind)
         objective = Objective(model, belief, model.m + L)
         with np.errstate(all="ignore"):
-            if not model.fits(L, belief, self.budget, require_exact):
-                plan = plan_by_search(model, objective, L, validation.generator("seed", rng), windows)
+            fits = model.fits(L, belief, self.budget, require_exact)
+            if not (fits and (require_exact or model.is_quick(L, belief))):
+                generator = validation.generator("seed", rng)
+                plan = plan_by_search(model, objective, generator, warm=warm, effort=effort)
             elif kind == O3M:
                 plan = plan_additive(self._tables_of(model), objective, L)
             else:
                 plan = plan_joint(self._tables_of(model), objective, L, validation.generator("seed", rng))
             return plan if lead == 0 else self._preceded(plan, belief, start, lead)
+
+    def plan_after(
+        self,
+        belief: Belief,
+        before: Array,
+        L: int,
+        rng: Seed = 0,
+        *,
+        start: int = 0,
+        require_exact: bool = False,
+        warm: Index | None = None,
+        effort: ArmEffort | None = None,
+    ) -> Plan:
+        """L arms after the actions `before` (m, d), the first of them at step `start`; see `plan`."""
+        model, kind = self.model.from_step(start, L), belief.kind
+        exact = require_exact or kind == OM_BLOCK or model.m < len(before)
+        if not exact:
+            # Each action of the past is a set of equal arms, of which only one state comes.
+            exact = (model.K ** (model.m + 1)) * L <= _AFTER_OPERATIONS
+        if exact:
+            planner = FinitePlanner(
+                sets_after(before, self.model.arms, start, L),
+                m=len(before),
+                gamma=model.gamma,
+                A0=model.params.A0,
+                budget=self.budget,
+            )
+            plan = planner.plan(belief, L, rng, require_exact=require_exact)
+            assert plan.indices is not None
+            return replace(plan, actions=plan.actions[len(before) :], indices=plan.indices[len(before) :])
+        own = Belief(theta=_own(belief.theta), V_inv=_own(belief.V_inv), beta=float(belief.beta), kind=kind)
+        with np.errstate(all="ignore"):
+            generator = validation.generator("seed", rng)
+            indices, value = find(model, own, L, generator, before=before, warm=warm, effort=effort)
+        return Plan(
+            actions=model.actions(np.arange(L), indices),
+            value=value,
+            evaluations=1,
+            converged=True,
+            exact=False,
+            upper=max(value, largest_value(model, own, L)),
+            indices=indices,
+        )
 
     def _preceded(self, plan: Plan, belief: Belief, start: int, lead: int) -> Plan:
         """The plan behind `lead` arms that its value does not depend on, each with the largest UCB."""
@@ -225,6 +275,16 @@ class FinitePlanner:
         if self._tables is None:
             self._tables = Tables(model, self._states, self.budget)
         return self._tables
+
+
+def sets_after(before: Array, arms: Array, step: int, n: int) -> Array:
+    """Sets of arms (m+n, K, d): the actions `before` (m, d), each a set of equal arms, then n sets.
+
+    These are `arms` (K, d), or (S, K, d) from a step on; behind the last it goes on.
+    """
+    sets = arms if arms.ndim == 3 else arms[None]
+    later = sets[np.minimum(step + np.arange(n), len(sets) - 1)]
+    return np.concatenate((np.repeat(before[:, None], sets.shape[1], axis=1), later))
 
 
 def _own(array: Array) -> Array:

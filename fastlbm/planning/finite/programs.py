@@ -12,7 +12,7 @@ from ...kernels.dynamic_programs import bellman
 from ...kernels.optimism import OM, OM_BLOCK, Belief
 from ...kernels.ties import SUM_SHARE, exceeds, margin, reaches
 from ..plans import Index, Plan
-from .beam import SMALL, Objective, largest_eigenvalue
+from .objective import SMALL, Objective, largest_eigenvalue
 from .states import Model, Table, Tables, digits, ucb
 
 #: Directions that the search for an OM plan begins with: along the longest axes, and of random blocks.

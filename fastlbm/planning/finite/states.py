@@ -17,8 +17,10 @@ from ...kernels.blocks import Work, compute_features, make_work
 from ...kernels.dynamic_programs import bellman, fill_states, reach
 from ...kernels.memory import make_memory
 from ...kernels.optimism import O3M, OM_BLOCK, Belief, additive
+from ...kernels.rewards import make_model_params
 from ...kernels.ties import SUM_SHARE, margin, reaches
 from ...model.memory_matrix import check_memory_matrix
+from ..effort import arm_seconds
 from ..plans import Index
 
 Table = NDArray[np.int32]
@@ -159,10 +161,12 @@ class Model:
     def __init__(self, arms: Array, m: int, gamma: float, A0: Array | None) -> None:
         self.arms = np.asarray(arms, dtype=np.float64)
         self.K, self.d = self.arms.shape[-2:]
-        self.m = m
+        self.m, self.gamma = m, gamma
         self.varying = self.arms.ndim == 3
         matrix, self.power_bound = check_memory_matrix(A0, self.d, m, gamma)
         self.memory, self.form = make_memory(matrix, m, gamma)
+        self.params = make_model_params(np.zeros(self.d), matrix, m, gamma)
+        self._columns: Array | None = None
         self._works: dict[tuple[int, int], Work] = {}
 
     def from_step(self, start: int, n: int) -> Model:
@@ -186,6 +190,14 @@ class Model:
     def actions(self, positions: Index, indices: Index) -> Array:
         """The actions of arms that are given by their steps and indices."""
         return self.arms[positions, indices] if self.varying else self.arms[indices]
+
+    def columns(self) -> Array:
+        """The sets of arms as kernels search them, (1 or n, d, K)."""
+        if self.varying:
+            return np.ascontiguousarray(self.arms.transpose(0, 2, 1))
+        if self._columns is None:
+            self._columns = np.ascontiguousarray(self.arms.T)[None]
+        return self._columns
 
     def work(self, columns: int, lanes: int) -> Work:
         """A workspace for `lanes` blocks in `columns` columns."""
@@ -241,6 +253,15 @@ class Model:
         if required:
             raise self.refusal(S, need, budget)
         return False
+
+    def is_quick(self, L: int, belief: Belief) -> bool:
+        """Whether a dynamic program of L steps takes no longer than a search, about."""
+        K, m, d = self.K, self.m, self.d
+        S = K**m
+        pairs = K * (S * L if self.varying else math.comb(K + m - 1, m))
+        windows = pairs if belief.beta > 0.0 or belief.kind != O3M else pairs // K
+        window = 30e-9 * (1.0 + d * m / 6.0)  # measured, see `effort.most_seconds`
+        return bool(1e-9 * S * K * L + windows * window <= arm_seconds(d))
 
     def refusal(self, S: int, need: int, budget: int) -> ValueError:
         """What to raise when tables of S states need too many bytes."""

@@ -1,23 +1,20 @@
-"""Search without tables: owns the values of blocks and cycles, their coordinate search and a beam search."""
+"""What blocks and cycles of arms are worth: owns their values, bounds of them and a sweep over all arms."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from ..._base.types import Array
 from ...kernels.blocks import compute_features
 from ...kernels.optimism import O3M, OM_BLOCK, Belief, additive, joint
 from ...kernels.ties import SUM_SHARE, exceeds, margin
 from ..plans import Index, Plan
-from .states import LANES, Model, ucb
+from .states import Model
 
 #: Actions of the blocks that are valued side by side.
 _COLUMNS = 2**14
-#: Windows that a beam search may solve in all, which decides its width.
-BEAM_WINDOWS = 2e6
 #: Size up to which spectra are taken: LAPACK's threads get in the way of others (measured: seconds at 300).
 SMALL = 64
 
@@ -124,61 +121,7 @@ class Objective:
         )
 
 
-def plan_by_search(
-    model: Model, objective: Objective, L: int, rng: np.random.Generator, windows: float = BEAM_WINDOWS
-) -> Plan:
-    """A beam search, then a coordinate search; both again from the neighbourhood of what they found.
-
-    The beam solves `windows` of them at most.
-    """
-    m, K = model.m, model.K
-    constant = np.repeat(np.arange(min(K, LANES))[:, None], m, axis=1)
-    starts = np.concatenate((constant, rng.integers(K, size=(LANES // 4, m))))
-    best, value = np.zeros(m + L, dtype=np.intp), -math.inf
-    for _ in range(2):
-        indices = objective.improve(beam(model, objective.belief, L, starts, windows))
-        higher = objective.total(indices)
-        if higher > value:
-            best, value = indices, higher
-        near = np.repeat(best[None, :m], m * K, axis=0)
-        near[np.arange(m * K), np.repeat(np.arange(m), K)] = np.tile(np.arange(K), m)
-        starts = np.concatenate((best[None, :m], near))
-        if m > 0 and not model.varying:
-            # In a good block every window is a good beginning.
-            starts = np.concatenate((sliding_window_view(best, m), near))
-    return objective.plan(best, value, _largest_value(model, objective.belief, L), exact=False)
-
-
-def beam(model: Model, belief: Belief, L: int, starts: Index, most: float = BEAM_WINDOWS) -> Index:
-    """A block of m+L arms by beam search on the additive UCB, from the first windows `starts` (count, m)."""
-    m, K, d = model.m, model.K, model.d
-    theta, V_inv, beta, kind = belief
-    width = int(np.clip(most / (K * L), 16, LANES))
-    starts = starts[: max(width, int(most / (4 * K)))]
-    windows = np.unique(starts, axis=0) if m > 0 else starts[:1]
-    score = np.zeros(len(windows))
-    blocks = windows.copy()
-    for t in range(0 if kind == OM_BLOCK else m, m + L):
-        part = slice(t * d, t * d + d) if kind == OM_BLOCK else slice(None)
-        parts = theta[part], np.ascontiguousarray(V_inv[part, part]), beta
-        if t < m:
-            score += ucb(np.ascontiguousarray(model.at(t)[blocks[:, t]].T), *parts)
-            continue
-        B = model.apply(model.sets(t), windows.astype(np.int32), model.at(t))
-        scores = (score[:, None] + ucb(B, *parts).reshape(-1, K)).ravel()
-        order = np.argsort(-scores, kind="stable")[: 4 * width]
-        parents, arms = np.divmod(order, K)
-        windows = np.concatenate((windows[parents], arms[:, None]), axis=1)[:, 1:]
-        # Of blocks that end in the same window the best one stays: it is the first.
-        first = np.unique(windows, axis=0, return_index=True)[1] if m > 0 else np.zeros(1, dtype=np.intp)
-        kept = np.sort(first)[:width]
-        windows, score = windows[kept], scores[order[kept]]
-        blocks = np.concatenate((blocks[parents[kept]], arms[kept, None]), axis=1)
-    best: Index = blocks[int(score.argmax())]
-    return best
-
-
-def _largest_value(model: Model, belief: Belief, L: int) -> float:
+def largest_value(model: Model, belief: Belief, L: int) -> float:
     """A bound of every block's UCB from the norms alone: ||b|| <= (largest power) ||a||."""
     theta, V_inv, beta, kind = belief
     size = float(np.sqrt(np.einsum("...i,...i->...", model.arms, model.arms)).max())

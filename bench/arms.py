@@ -1,0 +1,153 @@
+"""`python -m bench arms`: what plans on sets of arms are worth and cost, and steps a second on catalogues.
+
+Times are CPU times of one thread; beside them how many `numpy.linalg.eigh` of a d x d matrix, all of them in
+one call, take as long in the same process.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import fastlbm as lbm
+
+from .timing import Found
+
+#: K, d, m, L, gamma, clusters (0: directions drawn uniformly), beta.
+SHAPES = [
+    (50, 5, 2, 16, -3.0, 0, 0.0),
+    (100, 5, 3, 20, -1.0, 5, 0.0),
+    (200, 8, 3, 20, -2.0, 0, 0.5),
+    (200, 16, 4, 20, -2.0, 8, 0.3),
+    (500, 8, 3, 24, -1.5, 10, 0.0),
+    (500, 5, 4, 20, -2.0, 6, 0.5),
+    (1000, 16, 2, 24, -3.0, 20, 0.5),
+    (2000, 32, 4, 20, -1.0, 20, 0.3),
+    (2000, 32, 5, 24, -2.0, 0, 0.0),
+    (2000, 5, 5, 24, -2.0, 12, 0.0),
+    (300, 10, 4, 16, 1.0, 0, 0.5),
+    (1000, 8, 5, 18, 0.5, 10, 1.0),
+    (500, 5, 3, 20, -0.7, 5, 1.0),
+    (2000, 16, 3, 24, -2.3, 30, 0.2),
+    (100, 32, 5, 24, -3.0, 6, 0.5),
+    (2000, 8, 2, 16, 2.0, 0, 0.2),
+]
+
+
+def catalogue(K: int, d: int, clusters: int, rng: np.random.Generator) -> np.ndarray:
+    """K unit vectors: directions drawn uniformly, or around the centres of clusters."""
+    arms = rng.normal(size=(K, d))
+    if clusters:
+        centres = _unit(rng.normal(size=(clusters, d)))
+        arms = centres[rng.integers(clusters, size=K)] + 0.3 / np.sqrt(d) * arms
+    return _unit(arms)
+
+
+def _unit(x: np.ndarray) -> np.ndarray:
+    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+
+
+def problems() -> list[dict[str, Any]]:
+    """Planning problems on arms, as arguments of `plan_block`."""
+    found = []
+    for i, (K, d, m, L, gamma, clusters, beta) in enumerate(SHAPES):
+        rng = np.random.default_rng([2024, i])
+        arms, theta = catalogue(K, d, clusters, rng), _unit(rng.normal(size=d))
+        data = 1.5 * rng.normal(size=(3 * d, d)) / np.sqrt(d)
+        belief = {"V_inv": np.linalg.inv(np.eye(d) + data.T @ data), "beta": beta} if beta else {}
+        shape = {"d": d, "m": m, "L": L, "gamma": gamma, "theta": theta, "actions": lbm.Finite(arms)}
+        found.append({**shape, **belief})
+    return found
+
+
+def cpu_seconds(call: Callable[[], Found]) -> tuple[float, Found]:
+    """CPU seconds of a call, and what it returns."""
+    begin = time.process_time()
+    found = call()
+    return time.process_time() - begin, found
+
+
+def eigh_seconds(d: int) -> float:
+    """CPU seconds of one spectrum of size d, the fastest of a few calls for many of them."""
+    X = np.random.default_rng(0).normal(size=(512, d, d))
+    X = X @ X.transpose(0, 2, 1)
+    return min(cpu_seconds(lambda: np.linalg.eigh(X))[0] for _ in range(5)) / len(X)
+
+
+def quality(seeds: int = 5, more: int = 40) -> None:
+    """Default plans beside the best that many seeds find."""
+    print(f"plans on arms: share of the best of {more} seeds, worst of {seeds}, and cost")
+    for shape, p in zip(SHAPES, problems(), strict=True):
+        lbm.plan_block(**p)  # compiles
+        pairs = [cpu_seconds(lambda p=p, s=s: lbm.plan_block(**p, seed=s)) for s in range(max(seeds, more))]
+        best = max(plan.value for _, plan in pairs)
+        worst = min(plan.value for _, plan in pairs[:seeds]) / best
+        seconds = float(np.median([seconds for seconds, _ in pairs[:seeds]]))
+        print(
+            f"  K, d, m, L, gamma, clusters, beta = {shape}: {worst:.4f}, {seconds * 1e3:.1f} ms = "
+            f"{seconds / eigh_seconds(p['d']):,.0f} eigh"
+        )
+
+
+def songs(K: int, d: int, m: int, T: int) -> None:
+    """Rolling and OFUL on a catalogue: reward a step, and steps a second."""
+    rng = np.random.default_rng(0)
+    arms = lbm.Finite(catalogue(K, d, max(K // 20, 1), rng))
+    env = lbm.LBM(_unit(rng.normal(size=d)), m=m, gamma=-2.0, sigma=0.1, actions=arms)
+    for agent in (lbm.Rolling(m=m, gamma=-2.0), lbm.OFUL(horizon=T)):
+        lbm.run(env, agent, T=8)
+        seconds, run = cpu_seconds(lambda agent=agent: lbm.run(env, agent, T=T, seed=1))
+        print(
+            f"  K={K}, d={d}, m={m}, {type(agent).__name__}: {run.reward[-1] / T:.4f} a step, "
+            f"{T / seconds:,.0f} steps a second"
+        )
+
+
+def latency(K: int = 200, d: int = 16, m: int = 4, T: int = 600) -> None:
+    """The 99th percentile of `act` of Rolling, in CPU time."""
+    rng = np.random.default_rng(0)
+    arms = lbm.Finite(catalogue(K, d, 10, rng))
+    env = lbm.LBM(_unit(rng.normal(size=d)), m=m, gamma=-2.0, sigma=0.1, actions=arms)
+    live, past, times = lbm.Rolling(m=m, gamma=-2.0).start(arms, seed=0), np.zeros((m, d)), []
+    for _ in range(T):
+        seconds, action = cpu_seconds(live.act)
+        times.append(seconds)
+        live.update(env.expected_rewards([action], history=past)[0] + 0.1 * rng.normal())
+        past = np.vstack((past, action))[1:]
+    print(
+        f"  act at K={K}, d={d}, m={m}: {1e3 * np.quantile(times[10:], 0.99):.1f} ms at the 99th percentile"
+    )
+
+
+def few(T: int = 20_000) -> None:
+    """Steps a second with ten arms, and how many spectra of size 3 a step takes as long as."""
+    rng, d = np.random.default_rng(0), 3
+    arms = catalogue(10, d, 0, rng)
+    sets = lbm.Contextual(_unit(rng.normal(size=(T, 10, d))))
+    pairs = [(m, gamma) for m in range(5) for gamma in (-4.0, -3.0, -2.0, -1.0, 0.5, 1.0)]
+    theta, eigh = _unit(rng.normal(size=d)), eigh_seconds(d)
+    for name, agent, actions in (
+        ("O3M", lbm.O3M(2, -3.0, T, L=20), lbm.Finite(arms)),
+        ("Rolling", lbm.Rolling(2, -3.0), lbm.Finite(arms)),
+        ("O3M, contextual", lbm.O3M(2, -3.0, T, L=20), sets),
+        ("Rolling, contextual", lbm.Rolling(2, -3.0), sets),
+        ("EvidenceSelector, 30 candidates", lbm.EvidenceSelector(pairs, T, L=20), lbm.Finite(arms)),
+        ("Combiner", lbm.BanditCombiner([(2, -3.0), (2, -1.0), (1, -3.0)], T, L=20), lbm.Finite(arms)),
+    ):
+        env = lbm.LBM(theta, m=2, gamma=-3.0, sigma=0.1, actions=actions)
+        lbm.run(env, agent, T=200)
+        steps = T if actions is not sets else T // 10
+        step = cpu_seconds(lambda env=env, agent=agent, steps=steps: lbm.run(env, agent, T=steps))[0] / steps
+        print(f"  K=10, m=2, {name}: {1.0 / step:,.0f} steps a second, {step / eigh:.1f} eigh a step")
+
+
+def main() -> None:
+    quality()
+    print("catalogues, gamma=-2, sigma=0.1")
+    songs(200, 16, 4, 1500)
+    songs(10_000, 32, 4, 60)
+    latency()
+    few()

@@ -1,0 +1,78 @@
+"""Search without tables: owns how a set of arms becomes a problem of the compiled search."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..._base.interrupts import interruptible
+from ..._base.types import Array
+from ...kernels.arm_climbs import ArmProblem, ArmTask
+from ...kernels.arm_search import ArmEffort, find_arms
+from ...kernels.optimism import Belief
+from ..effort import arm_seconds, cold_arms
+from ..plans import Index, Plan
+from .objective import Objective, largest_value
+from .states import Model
+
+
+def plan_by_search(
+    model: Model,
+    objective: Objective,
+    rng: np.random.Generator,
+    *,
+    warm: Index | None = None,
+    effort: ArmEffort | None = None,
+) -> Plan:
+    """A block of m+L arms; from `warm` (k, m+L) as well."""
+    indices, _ = find(model, objective.belief, objective.n, rng, warm=warm, effort=effort)
+    upper = largest_value(model, objective.belief, objective.n - model.m)
+    return objective.plan(indices, objective.total(indices), upper, exact=False)
+
+
+def search_cycle(objective: Objective, rng: np.random.Generator, found: Index) -> Index:
+    """A cycle, from those that were `found` (count, period) and from random ones."""
+    model, period = objective.model, objective.n
+    constant = np.repeat(np.arange(model.K)[:, None], period, axis=1)
+    drawn = rng.integers(model.K, size=(8, period))
+    starts = np.concatenate((found, constant, drawn))
+    return find(model, objective.belief, period, rng, warm=starts, wrap=True)[0]
+
+
+def find(
+    model: Model,
+    belief: Belief,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    wrap: bool = False,
+    before: Array | None = None,
+    warm: Index | None = None,
+    effort: ArmEffort | None = None,
+) -> tuple[Index, float]:
+    """The best n arms that the search finds, and their value; with `before` (m, d), after these actions."""
+    problem = make_problem(model, belief, n, wrap, before)
+    first = problem.task.head
+    starts = np.zeros((0, first + n), dtype=np.int64)
+    if warm is not None:
+        starts = np.concatenate((np.zeros((len(warm), first)), warm), axis=1).astype(np.int64)
+    if effort is None:
+        effort = cold_arms(model.K, model.d, model.m, belief.beta > 0.0)
+    effort = effort._replace(stop=np.zeros(1, dtype=np.int64))
+    arms, value, _ = interruptible(
+        lambda: find_arms(problem, starts, effort, rng),
+        stop=lambda on: effort.stop.fill(on),
+        seconds=2.0 * arm_seconds(model.d),
+    )
+    return arms[first:].astype(np.intp), float(value)
+
+
+def make_problem(model: Model, belief: Belief, n: int, wrap: bool, before: Array | None) -> ArmProblem:
+    """The problem of n arms, of a cycle with `wrap`, or after the actions `before` (m, d)."""
+    head = 0 if before is None else len(before)
+    given = np.zeros((model.d, head + n))
+    if before is not None:
+        given[:, :head] = before.T
+    columns = model.columns()
+    which = np.minimum(np.maximum(np.arange(-head, n), 0), len(columns) - 1)
+    task = ArmTask(columns=columns, which=which, given=given, head=head, tail=0, wrap=wrap)
+    return ArmProblem(memory=model.memory, A0=model.form, model=model.params, belief=belief, task=task)
