@@ -14,6 +14,8 @@
 
 `python -m bench choices`: who plans in Auto, by ways to choose.
 
+`python -m bench misfits`: how often Auto tells that rewards follow none of its models.
+
 `python -m bench studies`: how much of a study's time is spent in kernels.
 
 `python -m bench startup`: what the first call costs.
@@ -28,7 +30,7 @@ import sys
 # The yardstick is one thread of LAPACK, as the kernels are one thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from . import choices, headline, learners, plans, report, selection, startup, studies, track, windows
+from . import choices, headline, learners, misfits, plans, report, selection, startup, studies, track, windows
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -43,6 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
         "learners": learners,
         "selection": selection,
         "choices": choices,
+        "misfits": misfits,
         "studies": studies,
         "startup": startup,
     }
