@@ -18,6 +18,7 @@ from .._base.pool import Pool, Progress
 from ..agents.base import Agent, as_agent
 from ..model.lbm import LBM
 from ..running.episode import Run, check_run, play_episode
+from .parameters import as_columns, of_agent, of_env
 from .results import StudyResults
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Results:
     runs: dict[tuple[str, int], Run]
     env: LBM = field(repr=False)
     complete: bool = True
+    agents: Mapping[str, Agent] = field(default_factory=dict, repr=False)
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -57,6 +59,10 @@ class Results:
         there = Counter(name for name, _ in self.runs)
         T = int(frame["T"].iloc[0])
         missing = {("environment", name, T): every - count for name, count in there.items() if count < every}
+        told = [of_env(self.env) | of_agent(self.agents.get(name)) for name in there]
+        place = {name: k for k, name in enumerate(there)}
+        index = np.array([place[name] for name in frame["agent"]], dtype=np.int64)
+        frame = frame.assign(**as_columns(told, index))
         return StudyResults(frame, {"environment": self.env}, missing=missing)
 
     def summary(self, confidence: float = 0.95) -> pd.DataFrame:
@@ -122,7 +128,8 @@ def run_many(
             warnings.warn(
                 f"interrupted with {len(done)} of {len(keys)} runs finished", RuntimeWarning, stacklevel=2
             )
-    return Results({key: done[key] for key in keys if key in done}, env, complete=len(done) == len(keys))
+    runs = {key: done[key] for key in keys if key in done}
+    return Results(runs, env, complete=len(done) == len(keys), agents=dict(agents))
 
 
 def _seeds(seeds: int | Iterable[int]) -> list[int]:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .. import plots, theory
 from .._base import validation
-from .._base.types import Array, Integers
+from .._base.files import write_atomically
+from .._base.types import Array
 from .._version import NUMBERS
 from ..agents import OracleGreedy
 from ..model.lbm import LBM
 from ..planning.bounds import opt_bounds
 from ..planning.cycles import best_cycle, reward_of_cycle
 from ..running.episode import run
+from .export import ENDINGS, latex_table, new_file, write_rows
+from .parameters import NAMES
+from .statistics import BANDS, band_of, intervals, paired_tests
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,20 +39,15 @@ COMPARATORS = {
 }
 #: What a figure shows, and the name of its vertical axis.
 KINDS = {"reward": "cumulative expected reward", "regret": "regret", "loglog": "regret"}
-#: What the band around a curve is, and how a figure says it.
-BANDS = {
-    "bootstrap": "{:.0%} bootstrap of the mean, pointwise",
-    "simultaneous": "{:.0%} bootstrap of the mean, simultaneous over steps",
-    "quantiles": "quantiles, {:.0%} of the runs inside",
-    "none": "",
-}
+#: The columns of a row that are no names and no parameters.
+VALUES = ("seed", "t", "reward", "observed")
 #: Horizons at which bounds on OPT are computed for a curve.
 POINTS = 12
 
 
 @dataclass(frozen=True)
 class StudyResults:
-    """The rows of a study: env, agent, T, seed, t, and the cumulative reward, expected and observed.
+    """The rows of a study: env, agent, T, seed, t, the cumulative reward, expected and observed, parameters.
 
     `missing` has the number of seeds that are not there, by environment, agent and horizon; nothing in a
     finished study. What compares agents then takes the seeds that all of them have, and says so in a warning.
@@ -81,13 +82,35 @@ class StudyResults:
                 continue
             values = table.to_numpy()
             means, best = values.mean(axis=0), int(values.mean(axis=0).argmax())
-            tests = np.delete(_paired_tests(values[:, [best]] - values), best)
+            tests = np.delete(paired_tests(values[:, [best]] - values), best)
             adjusted = stats.false_discovery_control(tests) if len(tests) else tests
-            columns = (means, *_intervals(values, confidence), np.insert(adjusted, best, np.nan))
+            columns = (means, *intervals(values, confidence), np.insert(adjusted, best, np.nan))
             for agent, row in zip(table, np.stack(columns, axis=1).tolist(), strict=True):
                 rows.append((env, T, agent, len(table), *row))
         names = ["env", "T", "agent", "seeds", "mean", "low", "high", "p_vs_best"]
         return pd.DataFrame(rows, columns=names)
+
+    @cached_property
+    def settings(self) -> pd.DataFrame:
+        """Environments, agents and horizons with their parameters, a row each."""
+        shown = [name for name in self.frame if name not in VALUES]
+        return self.frame[shown].drop_duplicates(list(NAMES), ignore_index=True)
+
+    def latex(self, confidence: float = 0.95) -> str:
+        """The summary as a LaTeX table fit for a paper, see `export.latex_table`."""
+        return latex_table(self.summary(confidence), name=self.name, confidence=confidence)
+
+    def export(self, path: str | os.PathLike[str], replace: bool = False) -> Path:
+        """Write all rows, parameters included, to a .parquet, .csv or .json file, or `latex` to a .tex file.
+
+        A file that is there already is replaced only if `replace`.
+        """
+        target = new_file("path", Path(path), ENDINGS, replace)
+        if target.suffix.lower() == ".tex":
+            write_atomically(target, self.latex().encode())
+        else:
+            write_rows(self.frame, target)
+        return target
 
     def _tell_missing(self) -> str:
         """Warn of what is missing; in a few words, for a figure."""
@@ -197,55 +220,6 @@ def _paired_rows(rows: pd.DataFrame) -> pd.DataFrame:
     there = rows[["agent", "T", "seed"]].drop_duplicates()
     counts, most = there["seed"].value_counts(), len(there[["agent", "T"]].drop_duplicates())
     return rows if (counts == most).all() else rows[rows["seed"].isin(counts.index[counts == most])]
-
-
-def _paired_tests(differences: Array) -> Array:
-    """The p-value of Wilcoxon's signed-rank test for each column; 1 where all differences are zero."""
-    from scipy import stats
-
-    # Columns with neither zeros nor ties get the same kind of test, so that one call serves them all.
-    ranked = np.sort(np.abs(differences), axis=0)
-    plain = (ranked[:1] > 0.0).all(axis=0) & (np.diff(ranked, axis=0) > 0.0).all(axis=0)
-    values = np.ones(differences.shape[1])
-    if plain.any():
-        values[plain] = stats.wilcoxon(differences[:, plain], axis=0).pvalue
-    for column in np.flatnonzero(~plain & (ranked[-1] > 0.0)):
-        values[column] = stats.wilcoxon(differences[:, column]).pvalue
-    return values
-
-
-@lru_cache(maxsize=4)
-def _draws(count: int, times: int) -> Integers:
-    """Indices (times, count) of samples with replacement, always the same."""
-    return np.random.default_rng(0).integers(count, size=(times, count))
-
-
-def _intervals(values: Array, confidence: float) -> tuple[Array, Array]:
-    """A bootstrap interval of the mean of each column, by percentiles; nothing for one value."""
-    # As scipy.stats.bootstrap has it with a seed of 0, up to rounding, in a fraction of its time.
-    means = np.stack([column[_draws(len(values), 2000)].mean(axis=1) for column in values.T], axis=1)
-    low, high = np.percentile(means, [50.0 * (1.0 - confidence), 50.0 * (1.0 + confidence)], axis=0)
-    same = np.ptp(values, axis=0) == 0.0
-    return np.where(same, values[0], low), np.where(same, values[0], high)
-
-
-def band_of(values: Array, band: str, confidence: float) -> tuple[Array, Array]:
-    """The edges of the band around the mean of values (points, seeds)."""
-    tails = [50.0 * (1.0 - confidence), 50.0 * (1.0 + confidence)]
-    if band == "none" or values.shape[1] < 2:
-        return values.mean(axis=1), values.mean(axis=1)
-    if band == "quantiles":
-        low, high = np.percentile(values, tails, axis=1)
-        return low, high
-    draws = np.random.default_rng(0).integers(values.shape[1], size=(500, values.shape[1]))
-    means = np.stack([values[:, draw].mean(axis=1) for draw in draws])
-    if band == "simultaneous":
-        # The whole mean curve inside with this confidence: the largest studentised deviation of a draw.
-        centre, error = values.mean(axis=1), means.std(axis=0) + 1e-300
-        width = np.quantile(np.abs((means - centre) / error).max(axis=1), confidence) * error
-        return centre - width, centre + width
-    low, high = np.percentile(means, tails, axis=0)
-    return low, high
 
 
 def bound_of(env: LBM, T: Array) -> Array:

@@ -24,6 +24,7 @@ from .._version import NUMBERS
 from ..running.episode import play_episode, recorded_steps
 from . import grammar
 from .grammar import UNNAMED, Cell, Spec
+from .parameters import as_columns, of_agent, of_env, of_piece, setting
 from .results import StudyResults
 from .store import COLUMNS, Contents, Store, StoreError
 
@@ -71,6 +72,13 @@ class Study:
         """The key of each cell; cells that differ by their names alone have the same."""
         return [self.spec.key(cell) for cell in self.spec.cells]
 
+    def _settings(self) -> list[dict[str, Any]]:
+        """What the manifest says of the pieces of each cell."""
+        return [
+            setting(key, {"env": c.env_name, "agent": c.agent_name, "T": c.T}, c.env, c.agent)
+            for key, c in zip(self._keys, self.spec.cells, strict=True)
+        ]
+
     @property
     def fingerprint(self) -> str:
         """Names the study: the same for equal studies, in every process."""
@@ -113,8 +121,11 @@ class Study:
                 contents, numbers = store.scan(cells)[0], {NUMBERS}
                 backlog = _Backlog(cells, spec.seeds, contents)
             known = manifest and (manifest["fingerprint"], manifest.get("numbers", 1))
-            if known != (spec.fingerprint, *numbers):
-                store.describe(spec.document, spec.fingerprint, *numbers)
+            outdated = numbers == {NUMBERS} and "settings" not in (
+                manifest or {}
+            )  # older rows stay as they are
+            if known != (spec.fingerprint, *numbers) or outdated:
+                store.describe(spec.document, spec.fingerprint, max(numbers), self._settings())
             if not backlog.missing:
                 return self._results(contents)
             del contents  # there may be much of it, and the work may take days
@@ -193,7 +204,7 @@ def _supersede(store: Store, contents: Contents, numbers: set[int]) -> None:
 
 
 def _frame(spec: Spec, keys: Sequence[str], contents: Contents) -> pd.DataFrame:
-    """The rows in the order of cells, seeds and steps, each once."""
+    """The rows in the order of cells, seeds and steps, each once, with the parameters of their cells."""
     import pandas as pd
 
     ids = {key: number for number, key in enumerate(dict.fromkeys(keys))}
@@ -216,7 +227,9 @@ def _frame(spec: Spec, keys: Sequence[str], contents: Contents) -> pd.DataFrame:
         "agent": np.array([c.agent_name for c in spec.cells], dtype=object)[cell],
         "T": np.array([c.T for c in spec.cells], dtype=np.int64)[cell],
     }
-    return pd.DataFrame(names | {name: contents.column(name)[order] for name in COLUMNS})
+    values = {name: contents.column(name)[order] for name in COLUMNS}
+    told = [of_env(c.env) | of_agent(c.agent) for c in spec.cells]
+    return pd.DataFrame({**names, **values, **as_columns(told, cell)})
 
 
 def _gaps(keys: Iterable[str], seeds: int, contents: Contents) -> dict[str, list[range]]:
@@ -287,7 +300,9 @@ def _compute(spec: Spec, store: Store, backlog: _Backlog, *, pool: Pool, bar: Pr
         for (key, seeds), (rows, count, seconds) in pool.completed(_play_seeds, tasks):
             backlog.give_back(key, seeds[count:])
             if count:
-                store.write(key, seeds[:count], pd.DataFrame(rows))
+                cell = backlog.cells[key]
+                told = of_piece(key, cell.env, cell.agent, cell.T)
+                store.write(key, seeds[:count], pd.DataFrame(rows | told))
                 bar.add(backlog.finish(key, seeds[:count], seconds))
 
 
