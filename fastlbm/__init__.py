@@ -6,7 +6,8 @@ The reward of an action depends on the last m actions through the memory matrix:
 The layers. Each imports only from those below it, but for `Agent.start`, which makes a live policy;
 pyproject.toml has the contracts.
 
-    cli, doctor    arguments and printing; what is installed and whether it works
+    cli/           arguments, printing and exit codes
+    doctor         what is installed and whether it works
     precompile     compiles the core ahead of use
     experiments/   many runs: run_many, studies, their grammar and their store, results and comparators
     running/       one run: an episode, a live policy, what it believes, late rewards, its state file, seeds

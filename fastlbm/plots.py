@@ -226,8 +226,11 @@ def _short(number: float, digits: int = 2) -> str:
     return f"{number:z.{digits}f}" if 1e-2 <= abs(number) < 1e4 or number == 0.0 else f"{number:.{digits}g}"
 
 
-def picture_path(name: str) -> Path:
-    """`name` as a path that `save` can write: its directory exists, its ending names a format."""
+def picture_path(name: str, replace: bool = True) -> Path:
+    """`name` as a path that `save` can write: its directory exists, its ending names a format.
+
+    A file that is there already is refused unless it may be replaced.
+    """
     from matplotlib.backend_bases import FigureCanvasBase
 
     path = Path(name)
@@ -236,6 +239,8 @@ def picture_path(name: str) -> Path:
         raise ValueError(f"out must end with one of .{', .'.join(formats)}, got {name!r}")
     if not path.parent.is_dir():
         raise ValueError(f"out must be in a directory that exists, got {name!r}")
+    if path.exists() and not replace:
+        raise FileExistsError(f"out must be a new file, got {name!r}, which exists: --force replaces it")
     return path
 
 
