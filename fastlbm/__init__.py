@@ -11,7 +11,7 @@ pyproject.toml has the contracts.
     precompile     compiles the core ahead of use
     experiments/   many runs: run_many, studies, their grammar and their store, results and comparators
     running/       one run: an episode, a live policy, what it believes, late rewards, its state file, seeds
-    plots          arrays in, figures out
+    plots/         arrays in, figures out
     agents/        what an agent is (base), what a policy is (policy), one file an algorithm
     planning/      blocks, cycles, bounds on OPT; effort has all presets; finite/ is the same for arms
     theory/        the paper's formulas, its contradictions, and what each label of it is

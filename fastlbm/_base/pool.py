@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -23,6 +24,8 @@ UNKNOWN_WORKERS = 64
 MOST_THREADS = 1024
 #: How often an executor is handed a task that it loses.
 TRIES = 3
+#: Seconds between two lines of progress in a file.
+_RARELY = 60.0
 
 
 #: What a call returned, or what it raised.
@@ -143,15 +146,22 @@ def _outcome(function: Callable[..., Result], arguments: Mapping[str, Any]) -> _
 
 
 class Progress:
-    """A progress bar that threads may advance; nothing is shown for a total of 0."""
+    """A progress bar that threads may advance; nothing is shown for a total of 0.
+
+    Where stderr is no terminal (nor a notebook) it is a line a minute, and nothing for what is over by then.
+    """
 
     def __init__(self, total: int, unit: str, done: int = 0) -> None:
         self._lock = threading.Lock()
         self._bar: Any = None
         if total > 0:
-            from tqdm import tqdm
+            from tqdm.auto import tqdm
 
-            self._bar = tqdm(total=total, initial=done, unit=f" {unit}", unit_scale=True, smoothing=0.1)
+            seen = sys.stderr.isatty() or "ipykernel" in sys.modules
+            rarely = {} if seen else {"mininterval": _RARELY, "delay": _RARELY}
+            self._bar = tqdm(
+                total=total, initial=done, unit=f" {unit}", unit_scale=True, smoothing=0.1, **rarely
+            )
 
     def add(self, steps: int) -> None:
         """So many steps more are done."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
 
 Commands = argparse._SubParsersAction
@@ -77,6 +78,15 @@ def integer(text: str) -> int:
     except (ValueError, OverflowError):  # no number; infinity
         pass
     raise argparse.ArgumentTypeError(f"must be an integer such as 1000 or 1e3, got {text!r}")
+
+
+def words(text: str) -> list[str]:
+    """Names separated by commas; a comma in brackets is part of a name.
+
+    >>> words("O3M(L=1, lam=2),OFUL")
+    ['O3M(L=1, lam=2)', 'OFUL']
+    """
+    return [word.strip() for word in re.split(r",(?![^(]*\))", text)]
 
 
 def numbers(text: str) -> list[float]:

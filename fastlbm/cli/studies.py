@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .options import Commands, Parser, add_command, add_force, add_json, integer
+from .options import Commands, Parser, add_command, add_force, add_json, integer, numbers, words
 from .printing import print_json, telling_of_compiling
 
 if TYPE_CHECKING:
@@ -85,7 +85,19 @@ def _add_plot(commands: Commands[Parser]) -> None:
         help="The bands are bootstrap, simultaneous, quantiles or none. The default is %(default)s.",
     )
     plot.add_argument(
-        "--out", metavar="FILE", help="The picture is written to FILE. The default is DIR/KIND.png."
+        "--against",
+        metavar="NAME",
+        help="Final values are drawn over this parameter, such as gamma, d, m, T or agent_L.",
+    )
+    plot.add_argument(
+        "--agents", type=words, metavar="A,B,...", help="These agents are drawn, in this order; else all."
+    )
+    plot.add_argument("--size", type=numbers, metavar="W,H", help="A figure is W by H inches.")
+    plot.add_argument(
+        "--out",
+        metavar="FILE",
+        help="The picture is written to FILE. The default is DIR/KIND.png. Panels that do not fit on a page "
+        "go to FILE-1, FILE-2, ..., or on pages of a PDF.",
     )
     add_force(plot)
 
@@ -141,10 +153,15 @@ def _plot(options: argparse.Namespace) -> int:
 
     path = Path(options.out or Path(options.dir) / f"{options.kind}.png")
     path = plots.picture_path(str(path), replace=options.force)
+    first = plots.page_paths(path, 2)[0]
+    if first != path:
+        plots.picture_path(str(first), replace=options.force)
     results = read_folder(options.dir)
+    look = {"against": options.against, "agents": options.agents, "size": options.size}
     with telling_of_compiling():
-        plots.save(results.plot(options.kind, options.comparator, options.band), path)
-    print(path.resolve())
+        figures = results.figures(options.kind, options.comparator, options.band, **look)
+    for each in plots.save_pages(figures, path):
+        print(each.resolve())
     return 0
 
 

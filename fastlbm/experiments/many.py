@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -69,9 +69,11 @@ class Results:
         """Means, intervals and paired tests, see `StudyResults.summary`."""
         return self.as_study().summary(confidence)
 
-    def plot(self, kind: str = "reward", comparator: str = "opt", band: str = "bootstrap") -> Figure:
+    def plot(
+        self, kind: str = "reward", comparator: str = "opt", band: str = "bootstrap", **look: Any
+    ) -> Figure:
         """Curves with bands, see `StudyResults.plot`."""
-        return self.as_study().plot(kind, comparator, band)
+        return self.as_study().plot(kind, comparator, band, **look)
 
 
 def run_many(

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: What of an environment is a column, in this order; and K, the number of arms.
 OF_ENV = ("d", "m", "gamma", "sigma", "noise")
@@ -36,6 +39,11 @@ def of_env(env: Any) -> dict[str, Any]:
         if hasattr(actions, "K"):
             found["K"] = actions.K
     return found
+
+
+def of_env_names(frame: pd.DataFrame) -> list[str]:
+    """The columns of a frame that are parameters of environments."""
+    return [name for name in (*OF_ENV, "actions", "K") if name in frame]
 
 
 def of_agent(agent: Any) -> dict[str, Any]:

@@ -1,48 +1,37 @@
-"""Results of a study: own its rows, their statistics and comparators; may touch planning, for comparators."""
+"""Results of a study: own its rows, their summary, what is drawn of them and carried away."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import plots, theory
+from .. import plots
 from .._base import validation
 from .._base.files import write_atomically
 from .._base.types import Array
 from .._version import NUMBERS
-from ..agents import OracleGreedy
 from ..model.lbm import LBM
-from ..planning.bounds import opt_bounds
-from ..planning.cycles import best_cycle, reward_of_cycle
-from ..running.episode import run
+from .comparators import COMPARATORS, Comparators, Question, bound_of
 from .export import ENDINGS, latex_table, new_file, write_rows
-from .parameters import NAMES
+from .parameters import NAMES, of_env_names
 from .statistics import BANDS, band_of, intervals, paired_tests
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: What regret is measured against, and how a figure says it.
-COMPARATORS = {
-    "opt": "OPT (upper bound where not exact)",
-    "lower": "the lower bound on OPT",
-    "best cycle": "the best cycle",
-    "oracle greedy": "oracle greedy",
-}
 #: What a figure shows, and the name of its vertical axis.
 KINDS = {"reward": "cumulative expected reward", "regret": "regret", "loglog": "regret"}
 #: The columns of a row that are no names and no parameters.
 VALUES = ("seed", "t", "reward", "observed")
-#: Horizons at which bounds on OPT are computed for a curve.
-POINTS = 12
 
 
 @dataclass(frozen=True)
@@ -127,64 +116,137 @@ class StudyResults:
         )
         return f"not finished: {total} runs are missing"
 
+    @cached_property
+    def _comparators(self) -> Comparators:
+        return Comparators()
+
     def comparator(self, env: str, t: Array, kind: str = "opt") -> Array:
-        """What regret is measured against, at the steps t.
+        """What regret is measured against, at the steps t; it is computed once and kept.
 
         "opt" is the upper bound on OPT, exact where that is known, and "lower" its lower bound, both computed
         at POINTS of the steps and straight in between; "best cycle" is what the best cycle found collects,
         "oracle greedy" the policy of that name.
         """
-        model = self.envs[env]
         kind = validation.choice("kind", kind, tuple(COMPARATORS))
-        steps = np.asarray(t, dtype=np.int64)
-        if kind == "oracle greedy":
-            return run(model, OracleGreedy(), int(steps[-1]), record=steps).reward
-        if kind == "best cycle":
-            cycle = best_cycle(model)
-            return np.array([reward_of_cycle(model, cycle.actions, int(T)) for T in steps])
-        chosen = steps[np.unique(np.linspace(0, len(steps) - 1, POINTS).round().astype(int))]
-        bounds = [opt_bounds(model, int(T)) for T in chosen]
-        values = [b.upper if kind == "opt" else b.lower for b in bounds]
-        return np.interp(steps, [0, *chosen], [0.0, *values])
+        return self._comparators.answer(Question(self.envs[env], kind, np.asarray(t, dtype=np.int64)))
 
     def plot(
-        self, kind: str = "reward", comparator: str = "opt", band: str = "bootstrap", confidence: float = 0.95
+        self,
+        kind: str = "reward",
+        comparator: str = "opt",
+        band: str = "bootstrap",
+        confidence: float = 0.95,
+        **look: Any,
     ) -> Figure:
         """One panel for each environment: cumulative "reward", "regret", or regret on log-log axes, "loglog".
 
         Every agent is drawn at its longest horizon; with "loglog" the final regrets of all horizons, the
-        fitted exponent and the theorem's bound. The band's kind is written on the plot.
+        fitted exponent and the theorem's bound. The band's kind is written on the plot. `look` is what
+        `figures` takes: against, agents, envs, size, ax, progress. More panels than a page has are on several
+        figures: this is the first one then, with a warning, and `figures` has them all.
+        """
+        made = self.figures(kind, comparator, band, confidence, **look)
+        if len(made) > 1:
+            warnings.warn(
+                f"the panels are on {len(made)} pages, this is the first: figures(...) has all of them, and "
+                "envs=[...] chooses some",
+                stacklevel=2,
+            )
+        return made[0]
+
+    def figures(
+        self,
+        kind: str = "reward",
+        comparator: str = "opt",
+        band: str = "bootstrap",
+        confidence: float = 0.95,
+        *,
+        against: str | None = None,
+        agents: Sequence[str] | Mapping[str, str] | None = None,
+        envs: Sequence[str] | Mapping[str, str] | None = None,
+        size: tuple[float, float] | None = None,
+        ax: Axes | Sequence[Axes] | None = None,
+        progress: bool = True,
+    ) -> list[Figure]:
+        """The pages of a plot, see `plot`.
+
+        `against` is a column of `settings`, such as "gamma", "d", "T" or "agent_L": final reward or regret is
+        drawn over its values, with a panel for each combination of the other parameters of the environments.
+        `agents` and `envs` choose, order and, as a mapping from names, label what is drawn. `size` is in
+        inches; `ax`, an axes of yours or one for each panel, is drawn into. With `progress` a bar is shown
+        while comparators are computed.
         """
         kind = validation.choice("kind", kind, tuple(KINDS))
         comparator = validation.choice("comparator", comparator, tuple(COMPARATORS))
         band = validation.choice("band", band, tuple(BANDS))
         confidence = _confidence(confidence)
-        missing, against = self._tell_missing(), f"regret against {COMPARATORS[comparator]}"
-        rows = {env: _paired_rows(mine) for env, mine in self.frame.groupby("env", sort=False)}
-        rows = {env: mine for env, mine in rows.items() if len(mine)}
-        if not rows:
+        if against is not None:
+            against = validation.choice("against", against, self._parameters)
+        chosen = _chosen("envs", envs, self.frame["env"].unique())
+        shown = _chosen("agents", agents, self.frame["agent"].unique())
+        missing, opponent = self._tell_missing(), f"regret against {COMPARATORS[comparator]}"
+        rows = self._rows(chosen, shown)
+        if kind != "reward":
+            self._comparators.compute(self._questions(rows, kind, comparator, against), progress)
+        bands = "" if band == "none" or kind == "loglog" else f"bands: {BANDS[band].format(confidence)}"
+        note = "; ".join(filter(None, [opponent if kind != "reward" else "", bands, missing]))
+        versus = None if kind == "reward" else comparator
+        common: dict[str, Any] = {"size": size, "axes": ax}
+        if against is not None:
+            panels: dict[str, Any] = self._against(rows, against, versus, (band, confidence))
+            common |= {"xlabel": against, "ylabel": KINDS[kind]}
+            draw: Callable[..., Figure] = plots.draw_against
+        elif kind == "loglog":
+            panels = {chosen[env]: self._growth(env, mine, comparator) for env, mine in rows.items()}
+            draw = plots.draw_growth
+        else:
+            panels = {
+                chosen[env]: self._curves(env, mine, versus, (band, confidence)) for env, mine in rows.items()
+            }
+            draw, common = plots.draw_curves, {**common, "ylabel": KINDS[kind]}
+        every = plots.pages(panels) if ax is None else [panels]
+        last = f"; page {{}} of {len(every)}" if len(every) > 1 else ""
+        return [draw(page, note=note + last.format(k + 1), **common) for k, page in enumerate(every)]
+
+    @property
+    def _parameters(self) -> tuple[str, ...]:
+        """The columns that a plot can be against: T, and numbers among the parameters."""
+        every = [name for name in self.settings if name not in ("env", "agent")]
+        return tuple(name for name in every if self.settings[name].dtype.kind in "if")
+
+    def _rows(self, envs: Mapping[str, str], agents: Mapping[str, str]) -> dict[str, pd.DataFrame]:
+        """The paired rows of each environment, of these agents in this order and with these labels."""
+        order = {name: k for k, name in enumerate(agents)}
+        found = {}
+        for env in envs:
+            mine = _paired_rows(self.frame[(self.frame["env"] == env) & self.frame["agent"].isin(order)])
+            if len(mine):
+                place = np.argsort(mine["agent"].map(order).to_numpy(), kind="stable")
+                mine = mine.iloc[place]
+                found[env] = mine.assign(agent=mine["agent"].map(dict(agents)))
+        if not found:
             raise ValueError("the study must have a seed that all agents have finished, there is none yet")
-        if kind == "loglog":
-            note = "; ".join(filter(None, [against, missing]))
-            growths = {env: self._growth(env, mine, comparator) for env, mine in rows.items()}
-            return plots.draw_growth(growths, note=note)
-        bands = "" if band == "none" else f"bands: {BANDS[band].format(confidence)}"
-        notes = [against if kind == "regret" else "", bands, missing]
-        against_what = comparator if kind == "regret" else None
-        return plots.draw_curves(
-            {env: self._curves(env, mine, against_what, (band, confidence)) for env, mine in rows.items()},
-            ylabel=KINDS[kind],
-            note="; ".join(filter(None, notes)),
-        )
+        return found
+
+    def _questions(
+        self, rows: Mapping[str, pd.DataFrame], kind: str, comparator: str, against: str | None
+    ) -> Iterator[Question]:
+        """Every comparator that a plot needs."""
+        for env, mine in rows.items():
+            if kind == "loglog" or against is not None:
+                yield Question(self.envs[env], comparator, np.sort(mine["T"].unique()))
+                continue
+            for _, group in mine.groupby("agent", sort=False):
+                longest = group[group["T"] == group["T"].max()]
+                yield Question(self.envs[env], comparator, np.sort(longest["t"].unique()))
 
     def _curves(
         self, env: str, rows: pd.DataFrame, comparator: str | None, band: tuple[str, float]
     ) -> list[plots.Curve]:
         """Each agent's reward at its longest horizon or, with a comparator, its regret."""
         curves = []
-        for agent in rows["agent"].unique():
-            mine = rows[rows["agent"] == agent]
-            mine = mine[mine["T"] == mine["T"].max()]
+        for agent, every in rows.groupby("agent", sort=False):
+            mine = every[every["T"] == every["T"].max()]
             table = mine.pivot(index="t", columns="seed", values="reward")
             t, values = table.index.to_numpy(), table.to_numpy()
             if comparator is not None:
@@ -193,22 +255,83 @@ class StudyResults:
             curves.append(plots.Curve(label=agent, x=t, mean=values.mean(axis=1), low=low, high=high))
         return curves
 
+    def _final(self, env: str, rows: pd.DataFrame, comparator: str | None) -> pd.DataFrame:
+        """The last row of each run, with its final reward or regret as `value`."""
+        last = rows[rows["t"] == rows["T"]]
+        if comparator is None:
+            return last.assign(value=last["reward"])
+        every = np.sort(rows["T"].unique())
+        best = dict(zip(every.tolist(), self.comparator(env, every, comparator).tolist(), strict=True))
+        return last.assign(value=last["T"].map(best) - last["reward"])
+
+    def _against(
+        self, rows: Mapping[str, pd.DataFrame], name: str, comparator: str | None, band: tuple[str, float]
+    ) -> dict[str, list[plots.Curve]]:
+        """Final values over the values of a parameter, a panel for each combination of the others."""
+        import pandas as pd
+
+        last = pd.concat([self._final(env, mine, comparator) for env, mine in rows.items()])
+        last = last[last[name].notna()]
+        others = ["T", *of_env_names(last)]
+        others = [other for other in others if other != name and last[other].nunique(dropna=False) > 1]
+        if name.startswith("agent_"):  # agents that differ by this parameter are one line
+            last = last.assign(agent=last["agent"].str.split("(", n=1).str[0])
+        groups = last.groupby(others, sort=False, observed=True, dropna=False) if others else [((), last)]
+        panels: dict[str, list[plots.Curve]] = {}
+        for values, group in groups:
+            words = ", ".join(f"{other}={_short(value)}" for other, value in zip(others, values, strict=True))
+            panels[words] = [
+                _curve_over(agent, mine, name, band) for agent, mine in group.groupby("agent", sort=False)
+            ]
+        return panels
+
     def _growth(self, env: str, rows: pd.DataFrame, comparator: str) -> plots.Growth:
         """Each agent's final regret at its horizons, where it is positive, and Theorem 1's bound."""
         lines = []
+        for agent, last in self._final(env, rows, comparator).groupby("agent", sort=False):
+            means = last.groupby("T")["value"].mean()
+            x, y = means.index.to_numpy()[means > 0.0], means.to_numpy()[means > 0.0]
+            lines.append(plots.Line(f"{agent}{exponent_words(x, y)}", x, y))
         every = np.sort(rows["T"].unique())
-        best = dict(zip(every.tolist(), self.comparator(env, every, comparator), strict=True))
-        for agent in rows["agent"].unique():
-            last = rows[(rows["agent"] == agent) & (rows["t"] == rows["T"])]
-            means = last.groupby("T")["reward"].mean()
-            horizons = means.index.to_numpy()
-            regret = np.array([best[T] for T in horizons]) - means.to_numpy()
-            x, y = horizons[regret > 0.0], regret[regret > 0.0]
-            label = agent
-            if len(x) >= 2:
-                label += f", exponent {np.polyfit(np.log(x), np.log(y), 1)[0]:.2f}"
-            lines.append(plots.Line(label, x, y))
         return plots.Growth(lines, bound=plots.Line("Theorem 1", every, bound_of(self.envs[env], every)))
+
+
+def exponent_words(T: Array, regret: Array) -> str:
+    """The slope of log regret over log T, if there are two of them."""
+    return f", exponent {np.polyfit(np.log(T), np.log(regret), 1)[0]:.2f}" if len(T) >= 2 else ""
+
+
+def _curve_over(agent: str, rows: pd.DataFrame, name: str, band: tuple[str, float]) -> plots.Curve:
+    """The mean and band of `value` at each value of the parameter."""
+    groups = [(x, mine["value"].to_numpy()) for x, mine in rows.groupby(name)]
+    edges = [band_of(values[None, :], *band) for _, values in groups]
+    return plots.Curve(
+        label=agent,
+        x=np.array([x for x, _ in groups]),
+        mean=np.array([values.mean() for _, values in groups]),
+        low=np.array([float(low[0]) for low, _ in edges]),
+        high=np.array([float(high[0]) for _, high in edges]),
+    )
+
+
+def _chosen(
+    name: str, value: Sequence[str] | Mapping[str, str] | None, allowed: Sequence[str]
+) -> dict[str, str]:
+    """Labels by name, in order."""
+    if value is None:
+        return {str(each): str(each) for each in allowed}
+    if isinstance(value, str):
+        value = [value]
+    labels = dict(value) if isinstance(value, Mapping) else {each: each for each in value}
+    for each in labels:
+        validation.choice(name, each, tuple(allowed))
+    if not labels:
+        raise ValueError(f"{name} must choose at least one of {', '.join(allowed)}, got none")
+    return labels
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, (int, float, np.number)) else str(value)
 
 
 def _confidence(value: float) -> float:
@@ -220,17 +343,3 @@ def _paired_rows(rows: pd.DataFrame) -> pd.DataFrame:
     there = rows[["agent", "T", "seed"]].drop_duplicates()
     counts, most = there["seed"].value_counts(), len(there[["agent", "T"]].drop_duplicates())
     return rows if (counts == most).all() else rows[rows["seed"].isin(counts.index[counts == most])]
-
-
-def bound_of(env: LBM, T: Array) -> Array:
-    """Theorem 1's bound at the horizons where it holds, NaN elsewhere."""
-    m = 0 if env.is_stationary else env.m
-    if m == np.inf:
-        return np.full(len(T), np.nan)
-    least = int(m) ** 2 * env.d**2 + 1
-    return np.array(
-        [
-            theory.regret_bound(int(t), env.d, int(m), env.gamma, A0=env.A0) if t >= least else np.nan
-            for t in T
-        ]
-    )

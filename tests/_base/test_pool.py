@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from fastlbm._base import pool as pool_module
 from fastlbm._base.pool import TRIES, UNKNOWN_WORKERS, Pool, Progress
 
 
@@ -191,7 +193,10 @@ def test_other_executors_are_refused(executor: Any, error: type[Exception], word
         Pool(executor)
 
 
-def test_threads_may_advance_the_progress(capsys: pytest.CaptureFixture[str]) -> None:
+def test_threads_may_advance_the_progress(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with Progress(1000, "steps", 200) as progress, Pool(4) as pool:
         for _ in pool.completed(progress.add, ((k, {"steps": 8}) for k in range(100))):
             time.sleep(0)
@@ -199,3 +204,13 @@ def test_threads_may_advance_the_progress(capsys: pytest.CaptureFixture[str]) ->
     with Progress(0, "steps") as silent:
         silent.add(5)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("rarely", [0.0, 60.0])
+def test_progress_in_a_file_is_a_line_now_and_then(
+    rarely: float, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_module, "_RARELY", rarely)
+    with Progress(10, "steps") as progress:
+        progress.add(10)
+    assert ("10.0/10.0" in capsys.readouterr().err) == (rarely == 0.0)
