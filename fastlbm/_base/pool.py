@@ -6,6 +6,7 @@ import os
 import queue
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
@@ -24,6 +25,8 @@ UNKNOWN_WORKERS = 64
 MOST_THREADS = 1024
 #: How often an executor is handed a task that it loses.
 TRIES = 3
+#: Seconds of waiting after which somebody looks whether there is still a worker.
+_LOOK = 5.0
 #: Seconds between two lines of progress in a file.
 _RARELY = 60.0
 
@@ -111,7 +114,7 @@ class Pool:
                 hand_over(task[0], partial(_outcome, function, dict(task[1])), 1)
             if not given:
                 return
-            future = done.get()
+            future = self._next(done)
             self._unfinished.discard(future)
             key, call, tries = given.pop(future)
             try:
@@ -125,6 +128,22 @@ class Pool:
                 raise error
             yield key, cast(Result, result)
 
+    def _next(self, done: queue.SimpleQueue[Future[Result]]) -> Future[Result]:
+        """The next one that is finished; whoever waits for a cluster without workers is told so."""
+        told = self.has_own_threads
+        while True:
+            try:
+                return done.get(timeout=None if self.has_own_threads else _LOOK)
+            except queue.Empty:
+                gone = _count_workers(self._executor) == 0
+                if gone and not told:
+                    warnings.warn(
+                        "all workers of the Dask cluster are gone: waiting for new ones; what is finished is "
+                        "kept, and Ctrl-C stops waiting",
+                        stacklevel=4,
+                    )
+                told = gone
+
     def __enter__(self) -> Self:
         return self
 
@@ -135,6 +154,14 @@ class Pool:
             future.cancel()
         if self.has_own_threads:
             self._executor.shutdown(cancel_futures=True)
+
+
+def _count_workers(executor: Any) -> int | None:
+    """The workers of an executor of Dask's; None where nobody knows."""
+    try:
+        return len(executor._client.scheduler_info()["workers"])
+    except Exception:  # another executor, another version, a scheduler that is gone
+        return None
 
 
 def _outcome(function: Callable[..., Result], arguments: Mapping[str, Any]) -> _Outcome[Result]:

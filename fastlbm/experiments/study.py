@@ -113,7 +113,11 @@ class Study:
             if damaged:
                 aside = store.set_aside(damaged, "damaged")
                 for name in damaged:
-                    warnings.warn(f"{name} was damaged: set aside in {aside}, computed again", stacklevel=2)
+                    warnings.warn(
+                        f"{name}{_told(name, cells)} was damaged: set aside in {aside}, computed again; the "
+                        "other pieces are sound. If it happens again, check the disk",
+                        stacklevel=2,
+                    )
             backlog = _Backlog(cells, spec.seeds, contents)
             numbers = {piece.numbers for piece in contents.pieces} or {NUMBERS}
             if numbers != {NUMBERS} and (backlog.missing or len(numbers) > 1):
@@ -137,9 +141,11 @@ class Study:
         """What the folder holds of this study, with warnings about what is damaged in it."""
         store = Store(Path(out))
         contents, damaged = store.scan(set(self._keys))
+        cells = dict(zip(self._keys, self.spec.cells, strict=True))
         for name in damaged:
             warnings.warn(
-                f"{name} in {store.pieces} is damaged and left out: run the study to compute it again",
+                f"{name}{_told(name, cells)} in {store.pieces} is damaged and left out: run the study to "
+                "compute it again",
                 stacklevel=2,
             )
         return self._results(contents)
@@ -184,6 +190,15 @@ def _require_related(spec: Spec, manifest: Mapping[str, Any] | None, out: Path) 
                 f"{out} holds another study without a name (no {kind} of it is in this one): give the "
                 "studies names, or choose another folder"
             )
+
+
+def _told(name: str, cells: Mapping[str, Cell]) -> str:
+    """What a piece holds, in words; nothing for a file that is no piece."""
+    key, _, seeds = name.removesuffix(".parquet").partition("-")
+    if key not in cells:
+        return ""
+    cell, (first, _, last) = cells[key], seeds.partition("-")
+    return f" (seeds {first} to {last} of {cell.agent_name} in {cell.env_name} with T={cell.T})"
 
 
 def _supersede(store: Store, contents: Contents, numbers: set[int]) -> None:
