@@ -40,7 +40,7 @@ def late_second_update() -> None:
     ("mistake", "error", "words"),
     [
         (second_update, ValueError, "got 0, which has its reward: call act() for the next step before its"),
-        (late_second_update, ValueError, "got 0, which has its reward, is not among the last 10000 steps"),
+        (late_second_update, ValueError, "got 0, which has its reward, or can have none any more: only"),
         (
             lambda: lbm.O3M(),  # type: ignore[call-arg]
             TypeError,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import queue
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -173,19 +172,20 @@ def _outcome(function: Callable[..., Result], arguments: Mapping[str, Any]) -> _
 
 
 class Progress:
-    """A progress bar that threads may advance; nothing is shown for a total of 0.
+    """A progress bar that threads may advance; nothing is shown for a total of 0 or without `shown`.
 
-    Where stderr is no terminal (nor a notebook) it is a line a minute, and nothing for what is over by then.
+    `shown` is True or "rarely": a line a minute, for a file, and nothing for what is over by then.
     """
 
-    def __init__(self, total: int, unit: str, done: int = 0) -> None:
+    def __init__(self, total: int, unit: str, done: int = 0, shown: bool | str = True) -> None:
         self._lock = threading.Lock()
         self._bar: Any = None
-        if total > 0:
+        if isinstance(shown, str):
+            validation.choice("progress", shown, ("rarely",))
+        if total > 0 and shown:
             from tqdm.auto import tqdm
 
-            seen = sys.stderr.isatty() or "ipykernel" in sys.modules
-            rarely = {} if seen else {"mininterval": _RARELY, "delay": _RARELY}
+            rarely = {"mininterval": _RARELY, "delay": _RARELY} if shown == "rarely" else {}
             self._bar = tqdm(
                 total=total, initial=done, unit=f" {unit}", unit_scale=True, smoothing=0.1, **rarely
             )

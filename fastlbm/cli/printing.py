@@ -33,6 +33,11 @@ def _strict(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def progress() -> bool | str:
+    """How progress is shown: as a bar on a terminal, elsewhere as a line a minute."""
+    return sys.stderr.isatty() or "rarely"
+
+
 def yes(fact: bool) -> str:
     return "yes" if fact else "no"
 

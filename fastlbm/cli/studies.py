@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .options import Commands, Parser, add_command, add_force, add_json, integer, numbers, words
-from .printing import print_json, telling_of_compiling
+from .printing import print_json, progress, telling_of_compiling
 
 if TYPE_CHECKING:
     from ..experiments.results import StudyResults
@@ -126,14 +126,14 @@ def _study(options: argparse.Namespace) -> int:
 
 def _run(study: Study, out: Path, options: argparse.Namespace) -> StudyResults:
     if options.dask is None:
-        return study.run(out, options.jobs, progress=not options.quiet)
+        return study.run(out, options.jobs, progress=not options.quiet and progress())
     try:
         from distributed import Client
     except ImportError as error:
         raise ValueError(f"--dask needs the package distributed, got {error}") from None
     with Client(options.dask) as client:  # type: ignore[no-untyped-call, unused-ignore]
         executor = client.get_executor(pure=False, retries=2)
-        return study.run(out, executor, progress=not options.quiet)
+        return study.run(out, executor, progress=not options.quiet and progress())
 
 
 def read_folder(name: str) -> StudyResults:
@@ -158,6 +158,7 @@ def _plot(options: argparse.Namespace) -> int:
         plots.picture_path(str(first), replace=options.force)
     results = read_folder(options.dir)
     look = {"against": options.against, "agents": options.agents, "size": options.size}
+    look["progress"] = progress()
     with telling_of_compiling():
         figures = results.figures(options.kind, options.comparator, options.band, **look)
     for each in plots.save_pages(figures, path):

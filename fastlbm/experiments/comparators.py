@@ -13,7 +13,7 @@ from .._base.types import Array, Integers
 from ..agents import OracleGreedy
 from ..model.lbm import LBM
 from ..planning.bounds import OptSearch
-from ..planning.cycles import best_cycle, reward_of_cycle
+from ..planning.cycles import reward_of_cycle
 from ..planning.plans import OptBounds
 from ..running.episode import run
 
@@ -42,7 +42,7 @@ class Comparators:
     def __init__(self) -> None:
         self._models: dict[tuple[Any, ...], _Model] = {}
 
-    def compute(self, questions: Iterable[Question], progress: bool = False) -> None:
+    def compute(self, questions: Iterable[Question], progress: bool | str = False) -> None:
         """Answer all of them, by one thread a core; the questions about a model by one thread."""
         asked: dict[int, tuple[_Model, list[Question]]] = {}
         for question in questions:
@@ -50,7 +50,7 @@ class Comparators:
             if not model.knows(question):
                 asked.setdefault(id(model), (model, []))[1].append(question)
         tasks = [(None, {"model": model, "questions": mine}) for model, mine in asked.values()]
-        with Progress(len(tasks) if progress else 0, "comparators") as bar, Pool() as pool:
+        with Progress(len(tasks), "comparators", shown=progress) as bar, Pool() as pool:
             for _ in pool.completed(_answer_all, tasks):
                 bar.add(1)
 
@@ -84,7 +84,7 @@ class _Model:
         if kind == "oracle greedy":
             return run(self._env, OracleGreedy(), int(steps[-1]), record=steps).reward
         if kind == "best cycle":
-            actions = best_cycle(self._env).actions
+            actions = self._search.cycle.actions
             return np.array([reward_of_cycle(self._env, actions, int(T)) for T in steps], dtype=np.float64)
         side = "upper" if kind == "opt" else "lower"
         chosen = steps[np.unique(np.linspace(0, len(steps) - 1, POINTS).round().astype(int))]

@@ -4,6 +4,9 @@ A study is environments x agents x horizons x seeds. The file is TOML; every tab
 holds the arguments of its class; a `grid` table in it holds lists to be combined, a `zip` table lists to be
 taken together. An agent may have horizons of its own, as `T`. What a value may be is decided by the classes
 themselves; here their errors get the file, the line and the key.
+
+An environment has a theta, or `random = {d = ..., seed = ...}` for one that is drawn once, or `instances =
+{d = ..., arms = ...}` for a fresh theta and, with `arms`, so many fresh arms for every seed of the study.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from ..agents import Agent
 from ..model.actions import ACTION_SETS, ActionSet
 from ..model.lbm import LBM
 from ..running.episode import SPACINGS
+from .instances import Instances
 
 #: The agents that a file may name: all there are.
 AGENTS: dict[str, Any] = {name: getattr(agents, name) for name in agents.__all__ if name != "Agent"}
@@ -57,6 +61,12 @@ class Cell(NamedTuple):
     agent_name: str
     agent: Agent
     T: int
+    #: Where every seed has a model of its own; `env` is that of seed 0.
+    instances: Instances | None = None
+
+    def model(self, number: int) -> LBM:
+        """The environment of the seed with this number."""
+        return self.env if self.instances is None else self.instances.draw(number)
 
 
 class Spec(NamedTuple):
@@ -77,7 +87,10 @@ class Spec(NamedTuple):
 
     def key(self, cell: Cell) -> str:
         """Names everything that the rows of a cell depend on, except the seed's number."""
-        parts = (cell.env._key(), cell.agent._key(), cell.T, self.record, self.spacing, self.seed)
+        parts: tuple[Any, ...] = (cell.env._key(), cell.agent._key(), cell.T)
+        parts += (self.record, self.spacing, self.seed)
+        if cell.instances is not None:
+            parts += ("instances", cell.instances.arms)
         return digest(repr(parts).encode())[:24]
 
 
@@ -179,7 +192,7 @@ def _study(document: dict[str, Any]) -> Spec:
         ("spacing",), validation.choice, "spacing", document.get("spacing", "linear"), SPACINGS
     )
     shared = _horizons(("T",), document["T"]) if "T" in document else []
-    envs, settings = _environments(document), _settings(document, shared)
+    envs, settings = _environments(document, numbers["seed"]), _settings(document, shared)
     if len(envs) * len(settings) > MOST_CELLS:
         raise _Invalid(
             (), f"must have at most {MOST_CELLS} combinations of environments, agents and horizons"
@@ -190,10 +203,11 @@ def _study(document: dict[str, Any]) -> Spec:
     return Spec(name=name, **numbers, spacing=spacing, cells=tuple(cells), document=clean)
 
 
-def _environments(document: dict[str, Any]) -> list[tuple[str, LBM]]:
+def _environments(document: dict[str, Any], root: int) -> list[tuple[str, LBM | Instances]]:
     """The environments with their names, in the order of the file."""
     envs = [
-        (label, _environment(("env", key), arguments)) for key, label, arguments in _variants("env", document)
+        (label, _environment(("env", key), arguments, root))
+        for key, label, arguments in _variants("env", document)
     ]
     counts = Counter(label for label, _ in envs)
     for label, count in counts.items():
@@ -218,13 +232,15 @@ def _settings(document: dict[str, Any], shared: list[int]) -> list[_Setting]:
     return sorted(settings, key=lambda setting: setting.T)
 
 
-def _cell(env_name: str, env: LBM, setting: _Setting) -> Cell:
+def _cell(env_name: str, given: LBM | Instances, setting: _Setting) -> Cell:
     """The agent made for the environment and the horizon, and asked whether it can play there."""
     T, key, label, arguments = setting
+    instances = given if isinstance(given, Instances) else None
+    env = given.draw(0) if isinstance(given, Instances) else given
     _checked(("T",), env.actions.require, T)
     agent = _agent(("agent", key), arguments, env, T)
     _checked(("agent", key), agent._policy, env.actions, env, np.random.default_rng(0), 0)
-    return Cell(env_name=env_name, env=env, agent_name=label, agent=agent, T=T)
+    return Cell(env_name=env_name, env=env, agent_name=label, agent=agent, T=T, instances=instances)
 
 
 def _horizons(path: KeyPath, value: Any) -> list[int]:
@@ -292,25 +308,37 @@ def _lists(path: KeyPath, table: dict[str, Any]) -> tuple[dict[str, Any], Lists,
     return fixed, grid, together
 
 
-def _environment(path: KeyPath, table: dict[str, Any]) -> LBM:
-    allowed = [*inspect.signature(LBM).parameters, "random"]
+def _environment(path: KeyPath, table: dict[str, Any], root: int) -> LBM | Instances:
+    allowed = [*inspect.signature(LBM).parameters, "random", "instances"]
     _require_known(path, table, allowed)
     arguments = dict(table)
-    random = arguments.pop("random", None)
     if "actions" in arguments:
         arguments["actions"] = _actions((*path, "actions"), arguments["actions"])
-    if (random is None) == ("theta" not in arguments):
-        raise _Invalid(path, "must have either theta or random = {d = ..., seed = ...}")
-    if random is None:
-        return _checked(path, lambda: LBM(**arguments))  # type: ignore[no-any-return]
-    if not isinstance(random, dict):
-        raise _Invalid((*path, "random"), f"must be {{d = ..., seed = ...}}, got {random!r}")
-    _require_known((*path, "random"), random, ("d", "seed"))
-    d = _integer((*path, "random", "d"), random.get("d", 3), 1)
+    if len({"theta", "random", "instances"} & arguments.keys()) != 1:
+        raise _Invalid(path, "must have one of theta, random = {d = ..., seed = ...}, instances = {d = ...}")
+    random, fresh = arguments.pop("random", None), arguments.pop("instances", None)
+    if random is not None:
+        d, seed = _drawn((*path, "random"), random, "seed", 0)
+        return _checked(path, lambda: LBM.random(d=d, seed=seed or 0, **arguments))  # type: ignore[no-any-return]
+    if fresh is not None:
+        d, arms = _drawn((*path, "instances"), fresh, "arms", 1)
+        if arms is not None and "actions" in arguments:
+            raise _Invalid((*path, "instances", "arms"), "must not be there with actions as well")
+        like = _checked(path, lambda: LBM.random(d=d, **arguments))
+        return Instances(like, arms=arms, root=root)
+    return _checked(path, lambda: LBM(**arguments))  # type: ignore[no-any-return]
+
+
+def _drawn(path: KeyPath, table: Any, other: str, low: int) -> tuple[int, int | None]:
+    """The dimension of what is drawn, and the other number that its table may have."""
+    if not isinstance(table, dict):
+        raise _Invalid(path, f"must be {{d = ..., {other} = ...}}, got {table!r}")
+    _require_known(path, table, ("d", other))
+    d = _integer((*path, "d"), table.get("d", 3), 1)
     if d > 10_000:
-        raise _Invalid((*path, "random", "d"), f"must be at most 10000, got {d}")
-    seed = _integer((*path, "random", "seed"), random.get("seed", 0), 0)
-    return _checked(path, lambda: LBM.random(d=d, seed=seed, **arguments))  # type: ignore[no-any-return]
+        raise _Invalid((*path, "d"), f"must be at most 10000, got {d}")
+    number = table.get(other)
+    return d, None if number is None else _integer((*path, other), number, low, 10**6 if low else LARGEST)
 
 
 def _actions(path: KeyPath, table: Any) -> ActionSet:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ import numpy as np
 from .. import plots
 from .._base import validation
 from .._base.files import write_atomically
-from .._base.types import Array
+from .._base.types import Array, Integers
 from .._version import NUMBERS
 from ..model.lbm import LBM
 from .comparators import COMPARATORS, Comparators, Question, bound_of
@@ -48,6 +48,8 @@ class StudyResults:
     name: str = "study"
     missing: Mapping[tuple[str, str, int], int] = field(default_factory=dict, repr=False)
     numbers: int = NUMBERS
+    #: The model of each seed, of the environments where every seed has its own.
+    instances: Mapping[str, Callable[[int], LBM]] = field(default_factory=dict, repr=False)
 
     def summary(self, confidence: float = 0.95) -> pd.DataFrame:
         """Final rewards: mean, interval (bootstrap of the mean), and a paired test against the best agent.
@@ -120,15 +122,28 @@ class StudyResults:
     def _comparators(self) -> Comparators:
         return Comparators()
 
-    def comparator(self, env: str, t: Array, kind: str = "opt") -> Array:
+    def comparator(self, env: str, t: Array | Integers, kind: str = "opt", seed: int | None = None) -> Array:
         """What regret is measured against, at the steps t; it is computed once and kept.
+
+        Where every seed has a model of its own it is that of the `seed`, or their mean without.
 
         "opt" is the upper bound on OPT, exact where that is known, and "lower" its lower bound, both computed
         at POINTS of the steps and straight in between; "best cycle" is what the best cycle found collects,
         "oracle greedy" the policy of that name.
         """
         kind = validation.choice("kind", kind, tuple(COMPARATORS))
-        return self._comparators.answer(Question(self.envs[env], kind, np.asarray(t, dtype=np.int64)))
+        steps = np.asarray(t, dtype=np.int64)
+        if env in self.instances and seed is None:
+            seeds = self.frame.loc[self.frame["env"] == env, "seed"].unique()
+            mean: Array = self._opponents(env, steps, kind, seeds).mean(axis=1)
+            return mean
+        model = self.envs[env] if env not in self.instances else self.instances[env](int(seed or 0))
+        return self._comparators.answer(Question(model, kind, steps))
+
+    def _opponents(self, env: str, steps: Integers, kind: str, seeds: Iterable[int]) -> Array:
+        """The comparator (steps, seeds) of each seed, or (steps, 1) of all of them."""
+        models = [None] if env not in self.instances else [int(seed) for seed in seeds]
+        return np.stack([self.comparator(env, steps, kind, seed) for seed in models], axis=1)
 
     def plot(
         self,
@@ -166,7 +181,7 @@ class StudyResults:
         envs: Sequence[str] | Mapping[str, str] | None = None,
         size: tuple[float, float] | None = None,
         ax: Axes | Sequence[Axes] | None = None,
-        progress: bool = True,
+        progress: bool | str = True,
     ) -> list[Figure]:
         """The pages of a plot, see `plot`.
 
@@ -233,12 +248,14 @@ class StudyResults:
     ) -> Iterator[Question]:
         """Every comparator that a plot needs."""
         for env, mine in rows.items():
+            draw = self.instances.get(env)
+            models = [self.envs[env]] if draw is None else [draw(int(s)) for s in mine["seed"].unique()]
             if kind == "loglog" or against is not None:
-                yield Question(self.envs[env], comparator, np.sort(mine["T"].unique()))
-                continue
-            for _, group in mine.groupby("agent", sort=False):
-                longest = group[group["T"] == group["T"].max()]
-                yield Question(self.envs[env], comparator, np.sort(longest["t"].unique()))
+                every = [np.sort(mine["T"].unique())]
+            else:
+                longest = mine[mine["T"] == mine.groupby("agent")["T"].transform("max")]
+                every = [np.sort(group.unique()) for _, group in longest.groupby("agent")["t"]]
+            yield from (Question(model, comparator, steps) for model in models for steps in every)
 
     def _curves(
         self, env: str, rows: pd.DataFrame, comparator: str | None, band: tuple[str, float]
@@ -250,7 +267,7 @@ class StudyResults:
             table = mine.pivot(index="t", columns="seed", values="reward")
             t, values = table.index.to_numpy(), table.to_numpy()
             if comparator is not None:
-                values = self.comparator(env, t, comparator)[:, None] - values
+                values = self._opponents(env, t, comparator, table.columns) - values
             low, high = band_of(values, *band)
             curves.append(plots.Curve(label=agent, x=t, mean=values.mean(axis=1), low=low, high=high))
         return curves
@@ -260,9 +277,10 @@ class StudyResults:
         last = rows[rows["t"] == rows["T"]]
         if comparator is None:
             return last.assign(value=last["reward"])
-        every = np.sort(rows["T"].unique())
-        best = dict(zip(every.tolist(), self.comparator(env, every, comparator).tolist(), strict=True))
-        return last.assign(value=last["T"].map(best) - last["reward"])
+        every, seeds = np.sort(rows["T"].unique()), np.sort(rows["seed"].unique())
+        best = np.broadcast_to(self._opponents(env, every, comparator, seeds), (len(every), len(seeds)))
+        place = np.searchsorted(every, last["T"]), np.searchsorted(seeds, last["seed"])
+        return last.assign(value=best[place] - last["reward"].to_numpy())
 
     def _against(
         self, rows: Mapping[str, pd.DataFrame], name: str, comparator: str | None, band: tuple[str, float]

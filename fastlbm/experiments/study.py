@@ -76,6 +76,7 @@ class Study:
         """What the manifest says of the pieces of each cell."""
         return [
             setting(key, {"env": c.env_name, "agent": c.agent_name, "T": c.T}, c.env, c.agent)
+            | ({} if c.instances is None else {"theta": None, "instances": "one for each seed"})
             for key, c in zip(self._keys, self.spec.cells, strict=True)
         ]
 
@@ -88,13 +89,14 @@ class Study:
         self,
         out: str | os.PathLike[str],
         executor: Executor | int | None = None,
-        progress: bool = True,
+        progress: bool | str = True,
     ) -> StudyResults:
         """Compute what is missing in the folder `out`, and read it all.
 
         `executor` is a number of threads (one a core by default) or any `concurrent.futures.Executor`, such
         as `dask.distributed.Client(...).get_executor(pure=False)`. Interrupted at any moment, the same call
-        continues; more seeds, horizons, environments or agents keep what is there.
+        continues; more seeds, horizons, environments or agents keep what is there. `progress` is a bar or,
+        for files, "rarely": a line a minute.
 
         What another version of the numbers computed (`NUMBERS` in _version.py) is read as it is, with a
         warning that says so, if nothing is missing. Otherwise it is kept in the folder `superseded` and
@@ -133,7 +135,7 @@ class Study:
             if not backlog.missing:
                 return self._results(contents)
             del contents  # there may be much of it, and the work may take days
-            with Progress(backlog.total if progress else 0, "steps", backlog.done) as bar, pool:
+            with Progress(backlog.total, "steps", backlog.done, progress) as bar, pool:
                 _compute(spec, store, backlog, pool=pool, bar=bar)
         return self.results(out)
 
@@ -176,6 +178,7 @@ class Study:
             spec.name,
             missing=missing,
             numbers=numbers[0] if numbers else NUMBERS,
+            instances={c.env_name: c.instances.draw for c in spec.cells if c.instances is not None},
         )
 
 
@@ -332,7 +335,7 @@ def _play_seeds(
         if rows["seed"] and time.perf_counter() - begin > LONGEST_PIECE:
             break
         seed = np.random.SeedSequence(root, spawn_key=(number,))
-        run = play_episode(cell.env, cell.agent, cell.T, seed, points=points, stop=stop)
+        run = play_episode(cell.model(number), cell.agent, cell.T, seed, points=points, stop=stop)
         if not run.complete:
             break
         rows["seed"].append(np.full(len(points), number, dtype=np.int64))

@@ -175,8 +175,8 @@ class Live:
                 hint = (
                     "which has its reward: call act() for the next step before its update(y)"
                     if step == self.t - 1
-                    else f"which has its reward, is not among the last {PATIENCE} steps, or is from before "
-                    "the last restart of the agent"
+                    else f"which has its reward, or can have none any more: only the last {PATIENCE} steps "
+                    "since the last restart of the agent can"
                 )
                 raise ValueError(f"step must be one whose reward is missing, got {step}, {hint}")
             self._pending.reward(step, y, self._policy)

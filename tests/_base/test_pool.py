@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -193,10 +192,7 @@ def test_other_executors_are_refused(executor: Any, error: type[Exception], word
         Pool(executor)
 
 
-def test_threads_may_advance_the_progress(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+def test_threads_may_advance_the_progress(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress(1000, "steps", 200) as progress, Pool(4) as pool:
         for _ in pool.completed(progress.add, ((k, {"steps": 8}) for k in range(100))):
             time.sleep(0)
@@ -211,7 +207,7 @@ def test_progress_in_a_file_is_a_line_now_and_then(
     rarely: float, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool_module, "_RARELY", rarely)
-    with Progress(10, "steps") as progress:
+    with Progress(10, "steps", shown="rarely") as progress:
         progress.add(10)
     assert ("10.0/10.0" in capsys.readouterr().err) == (rarely == 0.0)
 
@@ -250,3 +246,8 @@ def test_an_executor_that_tells_nothing_of_its_workers_is_waited_for(monkeypatch
 
 def nap(seconds: float) -> None:
     time.sleep(seconds)
+
+
+def test_progress_is_a_bar_or_rare() -> None:
+    with pytest.raises(ValueError, match="progress must be one of 'rarely', got 'often'"):
+        Progress(10, "steps", shown="often")
