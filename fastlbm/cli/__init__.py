@@ -5,7 +5,7 @@ Everything heavy is imported by the command that needs it, so that `fastlbm --he
     options    what options mean, and those that commands share
     printing   answers as a table or as JSON, notices about what takes long
     model      plan, bounds
-    studies    study, plot, export
+    studies    study, plot, export, report
     upkeep     doctor, compile, completion
 """
 

@@ -1,4 +1,4 @@
-"""`fastlbm study`, `plot` and `export`: studies are run, drawn and carried away."""
+"""`fastlbm study`, `plot`, `export` and `report`: studies are run, drawn, carried away and told of."""
 
 from __future__ import annotations
 
@@ -30,6 +30,18 @@ def add_commands(commands: Commands[Parser]) -> None:
         "file", metavar="FILE", help="The file is written in the format that its ending names."
     )
     add_force(export)
+    report = add_command(
+        commands,
+        "report",
+        _report,
+        help="write a page about a study's folder, to be looked at in a browser",
+        description="Write one page with all that a study asked and what came out; it needs no network.",
+    )
+    report.add_argument("dir", metavar="DIR", help="The results of a study are in this folder.")
+    report.add_argument(
+        "--out", metavar="FILE", help="The page is written to FILE. The default is DIR/report.html."
+    )
+    add_force(report)
 
 
 def _add_study(commands: Commands[Parser]) -> None:
@@ -171,4 +183,21 @@ def _export(options: argparse.Namespace) -> int:
 
     path = new_file("FILE", options.file, ENDINGS, options.force)
     print(read_folder(options.dir).export(path, replace=options.force).resolve())
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    import warnings
+
+    from ..experiments.export import new_file
+    from ..experiments.report import require_plotly
+
+    path = new_file("out", options.out or Path(options.dir) / "report.html", (".html", ".htm"), options.force)
+    require_plotly()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        results = read_folder(options.dir)
+    with telling_of_compiling():
+        results.report(path, options.force, [str(each.message) for each in told], progress())
+    print(path.resolve())
     return 0

@@ -102,7 +102,7 @@ def _answer_all(model: _Model, questions: list[Question]) -> None:
         model.answer(question)
 
 
-def bound_of(env: LBM, T: Array) -> Array:
+def bound_of(env: LBM, T: Array | Integers) -> Array:
     """Theorem 1's bound at the horizons where it holds, NaN elsewhere."""
     m = 0 if env.is_stationary else env.m
     if m == np.inf:

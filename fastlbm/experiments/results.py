@@ -50,6 +50,9 @@ class StudyResults:
     numbers: int = NUMBERS
     #: The model of each seed, of the environments where every seed has its own.
     instances: Mapping[str, Callable[[int], LBM]] = field(default_factory=dict, repr=False)
+    #: The study's document, versions and times; and how the beginning of a run is played again.
+    facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    replay: Callable[[str, str, int, int], dict[str, Any]] | None = field(default=None, repr=False)
 
     def summary(self, confidence: float = 0.95) -> pd.DataFrame:
         """Final rewards: mean, interval (bootstrap of the mean), and a paired test against the best agent.
@@ -103,6 +106,24 @@ class StudyResults:
             write_rows(self.frame, target)
         return target
 
+    def report(
+        self,
+        path: str | os.PathLike[str] = "report.html",
+        replace: bool = False,
+        notes: Sequence[str] = (),
+        progress: bool | str = True,
+    ) -> Path:
+        """Write one page that shows all of it in a browser, without network; needs `fastlbm[report]`.
+
+        What was asked and what came out: curves, tables, parameters, agents at work, versions and warnings,
+        to which `notes` are added.
+        """
+        from .report import write_report
+
+        target = new_file("path", Path(path), (".html", ".htm"), replace)
+        write_report(self, target, notes, progress)
+        return target
+
     def _tell_missing(self) -> str:
         """Warn of what is missing; in a few words, for a figure."""
         if not self.missing:
@@ -135,12 +156,12 @@ class StudyResults:
         steps = np.asarray(t, dtype=np.int64)
         if env in self.instances and seed is None:
             seeds = self.frame.loc[self.frame["env"] == env, "seed"].unique()
-            mean: Array = self._opponents(env, steps, kind, seeds).mean(axis=1)
+            mean: Array = self.opponents(env, steps, kind, seeds).mean(axis=1)
             return mean
         model = self.envs[env] if env not in self.instances else self.instances[env](int(seed or 0))
         return self._comparators.answer(Question(model, kind, steps))
 
-    def _opponents(self, env: str, steps: Integers, kind: str, seeds: Iterable[int]) -> Array:
+    def opponents(self, env: str, steps: Integers, kind: str, seeds: Iterable[int]) -> Array:
         """The comparator (steps, seeds) of each seed, or (steps, 1) of all of them."""
         models = [None] if env not in self.instances else [int(seed) for seed in seeds]
         return np.stack([self.comparator(env, steps, kind, seed) for seed in models], axis=1)
@@ -200,9 +221,9 @@ class StudyResults:
         chosen = _chosen("envs", envs, self.frame["env"].unique())
         shown = _chosen("agents", agents, self.frame["agent"].unique())
         missing, opponent = self._tell_missing(), f"regret against {COMPARATORS[comparator]}"
-        rows = self._rows(chosen, shown)
+        rows = self.paired_rows(chosen, shown)
         if kind != "reward":
-            self._comparators.compute(self._questions(rows, kind, comparator, against), progress)
+            self._comparators.compute(self.questions(rows, kind, comparator, against), progress)
         bands = "" if band == "none" or kind == "loglog" else f"bands: {BANDS[band].format(confidence)}"
         note = "; ".join(filter(None, [opponent if kind != "reward" else "", bands, missing]))
         versus = None if kind == "reward" else comparator
@@ -229,8 +250,12 @@ class StudyResults:
         every = [name for name in self.settings if name not in ("env", "agent")]
         return tuple(name for name in every if self.settings[name].dtype.kind in "if")
 
-    def _rows(self, envs: Mapping[str, str], agents: Mapping[str, str]) -> dict[str, pd.DataFrame]:
-        """The paired rows of each environment, of these agents in this order and with these labels."""
+    def paired_rows(
+        self, envs: Mapping[str, str] | None = None, agents: Mapping[str, str] | None = None
+    ) -> dict[str, pd.DataFrame]:
+        """The rows of the seeds that all agents have, by environment; of these agents, by their labels."""
+        envs = _chosen("envs", envs, self.frame["env"].unique())
+        agents = _chosen("agents", agents, self.frame["agent"].unique())
         order = {name: k for k, name in enumerate(agents)}
         found = {}
         for env in envs:
@@ -243,7 +268,7 @@ class StudyResults:
             raise ValueError("the study must have a seed that all agents have finished, there is none yet")
         return found
 
-    def _questions(
+    def questions(
         self, rows: Mapping[str, pd.DataFrame], kind: str, comparator: str, against: str | None
     ) -> Iterator[Question]:
         """Every comparator that a plot needs."""
@@ -267,18 +292,18 @@ class StudyResults:
             table = mine.pivot(index="t", columns="seed", values="reward")
             t, values = table.index.to_numpy(), table.to_numpy()
             if comparator is not None:
-                values = self._opponents(env, t, comparator, table.columns) - values
+                values = self.opponents(env, t, comparator, table.columns) - values
             low, high = band_of(values, *band)
             curves.append(plots.Curve(label=agent, x=t, mean=values.mean(axis=1), low=low, high=high))
         return curves
 
-    def _final(self, env: str, rows: pd.DataFrame, comparator: str | None) -> pd.DataFrame:
+    def final(self, env: str, rows: pd.DataFrame, comparator: str | None) -> pd.DataFrame:
         """The last row of each run, with its final reward or regret as `value`."""
         last = rows[rows["t"] == rows["T"]]
         if comparator is None:
             return last.assign(value=last["reward"])
         every, seeds = np.sort(rows["T"].unique()), np.sort(rows["seed"].unique())
-        best = np.broadcast_to(self._opponents(env, every, comparator, seeds), (len(every), len(seeds)))
+        best = np.broadcast_to(self.opponents(env, every, comparator, seeds), (len(every), len(seeds)))
         place = np.searchsorted(every, last["T"]), np.searchsorted(seeds, last["seed"])
         return last.assign(value=best[place] - last["reward"].to_numpy())
 
@@ -288,7 +313,7 @@ class StudyResults:
         """Final values over the values of a parameter, a panel for each combination of the others."""
         import pandas as pd
 
-        last = pd.concat([self._final(env, mine, comparator) for env, mine in rows.items()])
+        last = pd.concat([self.final(env, mine, comparator) for env, mine in rows.items()])
         last = last[last[name].notna()]
         others = ["T", *of_env_names(last)]
         others = [other for other in others if other != name and last[other].nunique(dropna=False) > 1]
@@ -306,7 +331,7 @@ class StudyResults:
     def _growth(self, env: str, rows: pd.DataFrame, comparator: str) -> plots.Growth:
         """Each agent's final regret at its horizons, where it is positive, and Theorem 1's bound."""
         lines = []
-        for agent, last in self._final(env, rows, comparator).groupby("agent", sort=False):
+        for agent, last in self.final(env, rows, comparator).groupby("agent", sort=False):
             means = last.groupby("T")["value"].mean()
             x, y = means.index.to_numpy()[means > 0.0], means.to_numpy()[means > 0.0]
             lines.append(plots.Line(f"{agent}{exponent_words(x, y)}", x, y))

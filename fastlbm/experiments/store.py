@@ -33,6 +33,7 @@ import platform
 import re
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -53,6 +54,8 @@ COLUMNS = {"seed": np.int64, "t": np.int64, "reward": np.float64, "observed": np
 Columns = dict[str, NDArray[Any]]
 #: What a manifest must have, and of which type.
 MANIFEST = {"name": str, "fingerprint": str, "study": dict}
+#: What a manifest says of where it comes from.
+_ORIGIN = ("versions", "machine")
 _DIGEST, _NUMBERS = b"fastlbm.digest", b"fastlbm.numbers"
 _NAME = re.compile(r"(\w+)-(0|[1-9]\d{0,17})-(0|[1-9]\d{0,17})\.parquet", re.ASCII)
 
@@ -181,6 +184,16 @@ class Store:
         if not sound or not all(isinstance(content.get(key), kind) for key, kind in MANIFEST.items()):
             raise _damaged(path)
         return dict(content)
+
+    def facts(self) -> dict[str, Any]:
+        """Versions, the machine, and when it was described and last written to, as far as is known."""
+        manifest = self.manifest() or {}
+        found: dict[str, Any] = {name: manifest[name] for name in _ORIGIN if name in manifest}
+        for name, path in (("described", self.out / "manifest.json"), ("last written", self.pieces)):
+            if path.exists():
+                moment = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
+                found[name] = moment.strftime("%Y-%m-%d %H:%M UTC")
+        return found
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:

@@ -13,7 +13,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from ..running.episode import play_episode, recorded_steps
 from . import grammar
 from .grammar import UNNAMED, Cell, Spec
 from .parameters import as_columns, of_agent, of_env, of_piece, setting
+from .replay import replay
 from .results import StudyResults
 from .store import COLUMNS, Contents, Store, StoreError
 
@@ -133,7 +134,7 @@ class Study:
             if known != (spec.fingerprint, *numbers) or outdated:
                 store.describe(spec.document, spec.fingerprint, max(numbers), self._settings())
             if not backlog.missing:
-                return self._results(contents)
+                return self._results(contents, store)
             del contents  # there may be much of it, and the work may take days
             with Progress(backlog.total, "steps", backlog.done, progress) as bar, pool:
                 _compute(spec, store, backlog, pool=pool, bar=bar)
@@ -150,9 +151,9 @@ class Study:
                 "compute it again",
                 stacklevel=2,
             )
-        return self._results(contents)
+        return self._results(contents, store)
 
-    def _results(self, contents: Contents) -> StudyResults:
+    def _results(self, contents: Contents, store: Store) -> StudyResults:
         spec = self.spec
         numbers = sorted({piece.numbers for piece in contents.pieces})
         if len(numbers) > 1:
@@ -179,6 +180,8 @@ class Study:
             missing=missing,
             numbers=numbers[0] if numbers else NUMBERS,
             instances={c.env_name: c.instances.draw for c in spec.cells if c.instances is not None},
+            facts={"study": spec.document, "fingerprint": spec.fingerprint, **store.facts()},
+            replay=partial(replay, spec),
         )
 
 
