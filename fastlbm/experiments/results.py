@@ -254,8 +254,8 @@ class StudyResults:
         self, envs: Mapping[str, str] | None = None, agents: Mapping[str, str] | None = None
     ) -> dict[str, pd.DataFrame]:
         """The rows of the seeds that all agents have, by environment; of these agents, by their labels."""
-        envs = _chosen("envs", envs, self.frame["env"].unique())
-        agents = _chosen("agents", agents, self.frame["agent"].unique())
+        envs = _chosen("envs", None, self.frame["env"].unique()) if envs is None else envs
+        agents = _chosen("agents", None, self.frame["agent"].unique()) if agents is None else agents
         order = {name: k for k, name in enumerate(agents)}
         found = {}
         for env in envs:

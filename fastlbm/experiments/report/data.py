@@ -24,6 +24,8 @@ DIGITS = 6
 #: Steps of a run that are played again to show what an agent does, and the seconds for all of them.
 REPLAYED, REPLAY_SECONDS = 120, 6.0
 CONFIDENCE = 0.95
+#: The share of a reward below which a regret is rounding.
+_ROUNDING = 1e-11
 
 
 def gather(results: Any, notes: Sequence[str] = (), progress: bool | str = True) -> dict[str, Any]:
@@ -90,8 +92,8 @@ def _environment(results: Any, env: str, rows: pd.DataFrame, kinds: list[str]) -
         t, values = table.index.to_numpy(), table.to_numpy()
         shown = {"T": int(every["T"].max()), "t": t[keep], "reward": _curve(values[keep])}
         for kind in kinds:
-            regret = results.opponents(env, t, kind, table.columns) - values
-            shown[kind] = _curve(regret[keep])
+            best = results.opponents(env, t, kind, table.columns)
+            shown[kind] = _curve(_difference(best, values)[keep])
         curves[str(agent)] = shown
     steps = np.unique(np.geomspace(1, int(rows["T"].max()), 40).round().astype(np.int64))
     bound = {"T": steps, "value": bound_of(results.envs[env], steps)}
@@ -101,6 +103,13 @@ def _environment(results: Any, env: str, rows: pd.DataFrame, kinds: list[str]) -
         "final": _finals(results, env, rows, kinds),
         "bound": bound,
     }
+
+
+def _difference(best: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The regret, 0 where it is but rounding: on a logarithmic axis that would be a line of its own."""
+    regret: np.ndarray = best - values
+    regret[np.abs(regret) < _ROUNDING * np.maximum(np.abs(best), np.abs(values))] = 0.0
+    return regret
 
 
 def _curve(values: np.ndarray) -> dict[str, Any]:
@@ -116,6 +125,9 @@ def _finals(results: Any, env: str, rows: pd.DataFrame, kinds: list[str]) -> lis
         last = results.final(env, rows, None if kind == "reward" else kind)
         for (agent, T), group in last.groupby(["agent", "T"], sort=False):
             values = group["value"].to_numpy()[:, None]
+            if kind != "reward":
+                rewards = group["reward"].to_numpy()[:, None]
+                values = _difference(values + rewards, rewards)
             low, high = intervals(values, CONFIDENCE)
             row = found.setdefault((agent, T), {"agent": agent, "T": int(T)})
             row[kind] = {"mean": values.mean(), "low": low[0], "high": high[0]}
