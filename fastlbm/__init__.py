@@ -6,13 +6,14 @@ The reward of an action depends on the last m actions through the memory matrix:
 The layers. Each imports only from those below it, but for `Agent.start`, which makes a live policy;
 pyproject.toml has the contracts.
 
-    cli, doctor    arguments and printing; what is installed and whether it works
+    cli/           arguments, printing and exit codes
+    doctor         what is installed and whether it works
     precompile     compiles the core ahead of use
     gym/           the model for Gymnasium, and Gymnasium's environments for our agents
     experiments/   many runs: run_many, studies, their grammar and their store, results and comparators
     running/       one run: an episode, compiled or step by step, and what of it is your own; a live policy,
                    what it believes, late rewards, its state file; seeds
-    plots          arrays in, figures out
+    plots/         arrays in, figures out
     agents/        what an agent is (base), what a policy is (policy), one file an algorithm
     planning/      blocks, cycles, bounds on OPT; effort has all presets; finite/ is the same for arms
     theory/        the paper's formulas, its contradictions, and what each label of it is

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastlbm.experiments.results import band_of
+from fastlbm.experiments.statistics import band_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
@@ -23,6 +24,10 @@ UNKNOWN_WORKERS = 64
 MOST_THREADS = 1024
 #: How often an executor is handed a task that it loses.
 TRIES = 3
+#: Seconds of waiting after which somebody looks whether there is still a worker.
+_LOOK = 5.0
+#: Seconds between two lines of progress in a file.
+_RARELY = 60.0
 
 
 #: What a call returned, or what it raised.
@@ -108,7 +113,7 @@ class Pool:
                 hand_over(task[0], partial(_outcome, function, dict(task[1])), 1)
             if not given:
                 return
-            future = done.get()
+            future = self._next(done)
             self._unfinished.discard(future)
             key, call, tries = given.pop(future)
             try:
@@ -122,6 +127,22 @@ class Pool:
                 raise error
             yield key, cast(Result, result)
 
+    def _next(self, done: queue.SimpleQueue[Future[Result]]) -> Future[Result]:
+        """The next one that is finished; whoever waits for a cluster without workers is told so."""
+        told = self.has_own_threads
+        while True:
+            try:
+                return done.get(timeout=None if self.has_own_threads else _LOOK)
+            except queue.Empty:
+                gone = _count_workers(self._executor) == 0
+                if gone and not told:
+                    warnings.warn(
+                        "all workers of the Dask cluster are gone: waiting for new ones; what is finished is "
+                        "kept, and Ctrl-C stops waiting",
+                        stacklevel=4,
+                    )
+                told = gone
+
     def __enter__(self) -> Self:
         return self
 
@@ -134,6 +155,14 @@ class Pool:
             self._executor.shutdown(cancel_futures=True)
 
 
+def _count_workers(executor: Any) -> int | None:
+    """The workers of an executor of Dask's; None where nobody knows."""
+    try:
+        return len(executor._client.scheduler_info()["workers"])
+    except Exception:  # another executor, another version, a scheduler that is gone
+        return None
+
+
 def _outcome(function: Callable[..., Result], arguments: Mapping[str, Any]) -> _Outcome[Result]:
     """What becomes of a call: whatever else comes out of an executor is the executor's own."""
     try:
@@ -143,15 +172,23 @@ def _outcome(function: Callable[..., Result], arguments: Mapping[str, Any]) -> _
 
 
 class Progress:
-    """A progress bar that threads may advance; nothing is shown for a total of 0."""
+    """A progress bar that threads may advance; nothing is shown for a total of 0 or without `shown`.
 
-    def __init__(self, total: int, unit: str, done: int = 0) -> None:
+    `shown` is True or "rarely": a line a minute, for a file, and nothing for what is over by then.
+    """
+
+    def __init__(self, total: int, unit: str, done: int = 0, shown: bool | str = True) -> None:
         self._lock = threading.Lock()
         self._bar: Any = None
-        if total > 0:
-            from tqdm import tqdm
+        if isinstance(shown, str):
+            validation.choice("progress", shown, ("rarely",))
+        if total > 0 and shown:
+            from tqdm.auto import tqdm
 
-            self._bar = tqdm(total=total, initial=done, unit=f" {unit}", unit_scale=True, smoothing=0.1)
+            rarely = {"mininterval": _RARELY, "delay": _RARELY} if shown == "rarely" else {}
+            self._bar = tqdm(
+                total=total, initial=done, unit=f" {unit}", unit_scale=True, smoothing=0.1, **rarely
+            )
 
     def add(self, steps: int) -> None:
         """So many steps more are done."""

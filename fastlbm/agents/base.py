@@ -7,7 +7,10 @@ the list of public names, `fastlbm/__init__.py`, and in the contract of this fol
 
 from __future__ import annotations
 
+import functools
+import inspect
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 from .._base import validation
@@ -28,6 +31,12 @@ class Agent(Value):
 
     __slots__ = ()
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        init = cls.__dict__.get("__init__")
+        if init is not None and not hasattr(init, "__wrapped__"):
+            cls.__init__ = _named_arguments(init)  # type: ignore[method-assign]
+
     def start(self, actions: ActionSet | LBM, seed: Seed = 0) -> Live:
         """The agent at work, one step at a time; an oracle takes the model, others the set of actions.
 
@@ -45,6 +54,27 @@ class Agent(Value):
     @abstractmethod
     def _policy(self, actions: ActionSet, env: LBM | None, rng: Rng, step: int) -> Policy:
         """The agent, ready to act on the set from the given step on."""
+
+
+def _named_arguments(init: Callable[..., None]) -> Callable[..., None]:
+    """The constructor, which names the agent and what it takes if the arguments are not what it takes."""
+    signature = inspect.signature(init)
+    every = list(signature.parameters.values())[1:]
+    needed = [f"{each.name}=..." for each in every if each.default is inspect.Parameter.empty]
+
+    @functools.wraps(init)
+    def checked(self: Agent, *arguments: Any, **keywords: Any) -> None:
+        try:
+            signature.bind(self, *arguments, **keywords)
+        except TypeError as error:
+            name = type(self).__name__
+            raise TypeError(
+                f"{name} must be called as {name}({', '.join(needed)}): {error}; it takes "
+                f"{', '.join(each.name for each in every) or 'no arguments'}"
+            ) from None
+        init(self, *arguments, **keywords)
+
+    return checked
 
 
 class LearningAgent(Agent):

@@ -5,6 +5,9 @@ holds the arguments of its class; a `grid` table in it holds lists to be combine
 taken together. An agent may have horizons of its own, as `T`. A `type = "module:Class"` is a class of your
 own, see `own_types`; an environment without a type is an LBM. What a value may be is decided by the classes
 themselves; here their errors get the file, the line and the key.
+
+An environment has a theta, or `random = {d = ..., seed = ...}` for one that is drawn once, or `instances =
+{d = ..., arms = ...}` for a fresh theta and, with `arms`, so many fresh arms for every seed of the study.
 """
 
 from __future__ import annotations
@@ -28,19 +31,19 @@ from ..agents import Agent
 from ..model.actions import ACTION_SETS, ActionSet
 from ..model.lbm import LBM
 from ..running.episode import SPACINGS, check_pair
-from .own_types import Code, DescribedAgent, DescribedEnvironment
+from .instances import Instances
+from .mistakes import LISTS, Invalid, KeyPath, StudyError, told
+from .own_types import Code, Described, DescribedAgent, DescribedEnvironment
 
 #: The agents that a file may name: all there are.
 AGENTS: dict[str, Any] = {name: getattr(agents, name) for name in agents.__all__ if name != "Agent"}
 #: What an agent may take from its environment, as the value "env".
 FROM_ENV = {"m": "m", "gamma": "gamma", "A0": "A0", "subgaussian": "sigma", "sigma": "sigma"}
-#: The keys from the top of the file to a value.
-KeyPath = tuple[str, ...]
 #: The keys at the top of the file.
 TOP = ("name", "seed", "seeds", "T", "record", "spacing", "env", "agent", "code")
-#: The tables of lists in the table of an environment or agent.
-LISTS = ("grid", "zip")
 Lists = dict[str, list[Any]]
+#: What a table of an environment describes.
+Environment = LBM | Instances | DescribedEnvironment
 #: The name of a study that gives none.
 UNNAMED = "study"
 #: Cells of a study, a guard against a grid that was not meant.
@@ -57,6 +60,12 @@ class Cell(NamedTuple):
     agent_name: str
     agent: Agent | DescribedAgent
     T: int
+    #: Where every seed has a model of its own; `env` is that of seed 0.
+    instances: Instances | None = None
+
+    def model(self, number: int) -> LBM | DescribedEnvironment:
+        """The environment of the seed with this number."""
+        return self.env if self.instances is None else self.instances.draw(number)
 
 
 class Spec(NamedTuple):
@@ -77,20 +86,11 @@ class Spec(NamedTuple):
 
     def key(self, cell: Cell) -> str:
         """Names everything that the rows of a cell depend on, except the seed's number."""
-        parts = (cell.env._key(), cell.agent._key(), cell.T, self.record, self.spacing, self.seed)
+        parts: tuple[Any, ...] = (cell.env._key(), cell.agent._key(), cell.T)
+        parts += (self.record, self.spacing, self.seed)
+        if cell.instances is not None:
+            parts += ("instances", cell.instances.arms)
         return digest(repr(parts).encode())[:24]
-
-
-class StudyError(ValueError):
-    """Something is wrong with a study file; the message says where and what is allowed."""
-
-
-class _Invalid(Exception):
-    """The value at a key, or the key itself, is not allowed."""
-
-    def __init__(self, path: KeyPath, words: str) -> None:
-        super().__init__(words)
-        self.path, self.words = path, words
 
 
 class _Setting(NamedTuple):
@@ -129,54 +129,15 @@ def parse(
     """
     try:
         return _study(dict(document), folder, trusted)
-    except _Invalid as invalid:
-        path = _path_as_written(document, invalid.path)
-        line = _line(text, path)
-        where = f"{source}:{line}" if line else source
-        raise StudyError(f"{where}: {'.'.join(path) or 'the file'}: {invalid.words}") from None
-
-
-def _path_as_written(document: Mapping[str, Any], path: KeyPath) -> KeyPath:
-    """The key of an argument as it is written: it may be in a list of a grid or zip."""
-    table: Any = document
-    for key in path[:2]:
-        table = table.get(key) if isinstance(table, Mapping) else None
-    if len(path) == 3 and isinstance(table, Mapping) and path[2] not in table:
-        for lists in LISTS:
-            if isinstance(table.get(lists), Mapping) and path[2] in table[lists]:
-                return (*path[:2], lists, path[2])
-    return path
-
-
-def _line(text: str, path: KeyPath) -> int:
-    """The line of a key, or of the nearest table around it, or the first one in it; 0 if there is none."""
-    table: KeyPath = ()
-    best, length, inside = 0, 0, 0
-    for number, row in enumerate(text.splitlines(), start=1):
-        header = re.match(r"\s*\[\[?([^\[\]]+)\]\]?", row)
-        key = re.match(r"\s*([^=#\[\]]+?)\s*=", row)
-        if header:
-            here = table = _keys(header[1])
-        elif key:
-            here = (*table, *_keys(key[1]))
-        else:
-            continue
-        if len(here) > length and path[: len(here)] == here:
-            best, length = number, len(here)
-        elif path and here[: len(path)] == path and not inside:
-            inside = number
-    return best or inside
-
-
-def _keys(dotted: str) -> KeyPath:
-    return tuple(part.strip().strip("\"'") for part in dotted.split("."))
+    except Invalid as invalid:
+        raise StudyError(told(invalid, document, source, text)) from None
 
 
 def _study(document: dict[str, Any], folder: Path | None, trusted: bool) -> Spec:
     _require_known((), document, TOP)
     name = document.get("name", UNNAMED)
     if not isinstance(name, str) or not re.fullmatch(r"[\w .,()+-]{1,100}", name):
-        raise _Invalid(("name",), f"must be a short text of letters, digits and .,()+-, got {name!r}")
+        raise Invalid(("name",), f"must be a short text of letters, digits and .,()+-, got {name!r}")
     numbers = {
         key: _integer((key,), document.get(key, default), low, high)
         for key, default, low, high in (
@@ -191,13 +152,11 @@ def _study(document: dict[str, Any], folder: Path | None, trusted: bool) -> Spec
     shared = _horizons(("T",), document["T"]) if "T" in document else []
     texts = document.get("code", {})
     if not isinstance(texts, dict) or not all(isinstance(module, str) for module in texts.values()):
-        raise _Invalid(("code",), "must be a table with the texts of modules")
+        raise Invalid(("code",), "must be a table with the texts of modules")
     code = Code(dict(texts), folder, trusted)
-    envs, settings = _environments(document, code), _settings(document, shared)
+    envs, settings = _environments(document, numbers["seed"], code), _settings(document, shared)
     if len(envs) * len(settings) > MOST_CELLS:
-        raise _Invalid(
-            (), f"must have at most {MOST_CELLS} combinations of environments, agents and horizons"
-        )
+        raise Invalid((), f"must have at most {MOST_CELLS} combinations of environments, agents and horizons")
     cells = [_cell(env_name, env, setting, code) for env_name, env in envs for setting in settings]
     common: dict[str, Any] = {"T": shared} if shared else {}
     if used := _texts(cells):
@@ -209,20 +168,20 @@ def _study(document: dict[str, Any], folder: Path | None, trusted: bool) -> Spec
 def _texts(cells: list[Cell]) -> dict[str, str]:
     """The modules that came with the study, by their names."""
     parts = [part for cell in cells for part in (cell.env, cell.agent)]
-    kinds = [part.kind for part in parts if isinstance(part, DescribedAgent | DescribedEnvironment)]
+    kinds = [part.kind for part in parts if isinstance(part, Described)]
     return {kind.module: kind.text for kind in kinds if kind.text is not None}
 
 
-def _environments(document: dict[str, Any], code: Code) -> list[tuple[str, LBM | DescribedEnvironment]]:
+def _environments(document: dict[str, Any], root: int, code: Code) -> list[tuple[str, Environment]]:
     """The environments with their names, in the order of the file."""
     envs = [
-        (label, _environment(("env", key), arguments, code))
+        (label, _environment(("env", key), arguments, root, code=code))
         for key, label, arguments in _variants("env", document)
     ]
     counts = Counter(label for label, _ in envs)
     for label, count in counts.items():
         if count > 1:
-            raise _Invalid(("env",), f"must not have {label} twice")
+            raise Invalid(("env",), f"must not have {label} twice")
     return envs
 
 
@@ -233,37 +192,39 @@ def _settings(document: dict[str, Any], shared: list[int]) -> list[_Setting]:
         own = arguments.pop("T", None)
         horizons = shared if own is None else _horizons(("agent", key, "T"), own)
         if not horizons:
-            raise _Invalid((), "must have T, a number of steps or a list of them, here or in every agent")
+            raise Invalid((), "must have T, a number of steps or a list of them, here or in every agent")
         for T in horizons:
             if (T, label) in seen:
-                raise _Invalid(("agent", key), f"must not be there twice, got {label} with T={T} again")
+                raise Invalid(("agent", key), f"must not be there twice, got {label} with T={T} again")
             seen.add((T, label))
             settings.append(_Setting(T, key, label, arguments))
     return sorted(settings, key=lambda setting: setting.T)
 
 
-def _cell(env_name: str, env: LBM | DescribedEnvironment, setting: _Setting, code: Code) -> Cell:
+def _cell(env_name: str, given: Environment, setting: _Setting, code: Code) -> Cell:
     """The agent made for the environment and the horizon, and asked whether it can play there."""
     T, key, label, arguments = setting
+    instances = given if isinstance(given, Instances) else None
+    env = given.draw(0) if isinstance(given, Instances) else given
     if code.trusted:
         _checked(("T",), env.actions.require, T)
     agent = _agent(("agent", key), arguments, env, T, code=code)
     if code.trusted:
         _checked(("agent", key), check_pair, env, agent)
-    return Cell(env_name=env_name, env=env, agent_name=label, agent=agent, T=T)
+    return Cell(env_name=env_name, env=env, agent_name=label, agent=agent, T=T, instances=instances)
 
 
 def _horizons(path: KeyPath, value: Any) -> list[int]:
     horizons = [_integer(path, T, 1) for T in (value if isinstance(value, list) else [value])]
     if not horizons or len(set(horizons)) < len(horizons):
-        raise _Invalid(path, f"must be distinct numbers of steps, at least one, got {horizons}")
+        raise Invalid(path, f"must be distinct numbers of steps, at least one, got {horizons}")
     return horizons
 
 
 def _require_known(path: KeyPath, table: dict[str, Any], allowed: Any) -> None:
     for key in table:
         if key not in allowed:
-            raise _Invalid((*path, key), f"is not a key here; allowed are {', '.join(allowed)}")
+            raise Invalid((*path, key), f"is not a key here; allowed are {', '.join(allowed)}")
 
 
 def _integer(path: KeyPath, value: Any, low: int, high: int = LARGEST) -> int:
@@ -277,17 +238,17 @@ def _checked(path: KeyPath, call: Any, *arguments: Any) -> Any:
     except (TypeError, ValueError, OverflowError, MemoryError) as error:
         words = str(error) or type(error).__name__
         named = re.match(r"(\w+) must", words)
-        raise _Invalid((*path, named[1]) if named and named[1] != path[-1] else path, words) from None
+        raise Invalid((*path, named[1]) if named and named[1] != path[-1] else path, words) from None
 
 
 def _variants(kind: str, document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """(key, label, arguments) of every environment or agent, grids multiplied out, zips taken in step."""
     tables = document.get(kind)
     if not isinstance(tables, dict) or not tables:
-        raise _Invalid((kind,), f"must be one or more tables, [{kind}.NAME]")
+        raise Invalid((kind,), f"must be one or more tables, [{kind}.NAME]")
     for key, table in tables.items():
         if not isinstance(table, dict):
-            raise _Invalid((kind, key), f"must be a table of arguments, got {table!r}")
+            raise Invalid((kind, key), f"must be a table of arguments, got {table!r}")
         fixed, grid, together = _lists((kind, key), table)
         steps = list(zip(*together.values(), strict=True)) or [()]
         for *values, step in itertools.product(*grid.values(), steps):
@@ -303,22 +264,22 @@ def _lists(path: KeyPath, table: dict[str, Any]) -> tuple[dict[str, Any], Lists,
     for key in LISTS:
         lists = table.get(key, {})
         if not isinstance(lists, dict) or not all(isinstance(v, list) and v for v in lists.values()):
-            raise _Invalid((*path, key), "must be a table of lists that are not empty")
+            raise Invalid((*path, key), "must be a table of lists that are not empty")
         for name in lists:
             if name in fixed:
-                raise _Invalid((*path, key, name), f"is given outside as well, as {fixed[name]!r}")
+                raise Invalid((*path, key, name), f"is given outside as well, as {fixed[name]!r}")
     grid, together = (table.get(key, {}) for key in LISTS)
     if both := sorted(grid.keys() & together.keys()):
-        raise _Invalid((*path, "zip", both[0]), "is in the grid as well")
+        raise Invalid((*path, "zip", both[0]), "is in the grid as well")
     if len(lengths := {len(values) for values in together.values()}) > 1:
-        raise _Invalid((*path, "zip"), f"must hold lists of one length, got lengths {sorted(lengths)}")
+        raise Invalid((*path, "zip"), f"must hold lists of one length, got lengths {sorted(lengths)}")
     size = math.prod(map(len, grid.values())) * max(lengths, default=1)
     if size > MOST_CELLS:
-        raise _Invalid((*path, "grid"), f"must have at most {MOST_CELLS} combinations, got {size}")
+        raise Invalid((*path, "grid"), f"must have at most {MOST_CELLS} combinations, got {size}")
     return fixed, grid, together
 
 
-def _environment(path: KeyPath, table: dict[str, Any], code: Code) -> LBM | DescribedEnvironment:
+def _environment(path: KeyPath, table: dict[str, Any], root: int, *, code: Code) -> Environment:
     if "type" in table:
         arguments = {name: value for name, value in table.items() if name != "type"}
         own = DescribedEnvironment(_checked(path, code.find, table["type"]), arguments)
@@ -326,28 +287,40 @@ def _environment(path: KeyPath, table: dict[str, Any], code: Code) -> LBM | Desc
         if code.trusted:
             _checked(path, lambda: own.actions)
         return own
-    return _model(path, table)
+    return _model(path, table, root)
 
 
-def _model(path: KeyPath, table: dict[str, Any]) -> LBM:
-    allowed = [*inspect.signature(LBM).parameters, "random"]
+def _model(path: KeyPath, table: dict[str, Any], root: int) -> LBM | Instances:
+    allowed = [*inspect.signature(LBM).parameters, "random", "instances"]
     _require_known(path, table, allowed)
     arguments = dict(table)
-    random = arguments.pop("random", None)
     if "actions" in arguments:
         arguments["actions"] = _actions((*path, "actions"), arguments["actions"])
-    if (random is None) == ("theta" not in arguments):
-        raise _Invalid(path, "must have either theta or random = {d = ..., seed = ...}")
-    if random is None:
-        return _checked(path, lambda: LBM(**arguments))  # type: ignore[no-any-return]
-    if not isinstance(random, dict):
-        raise _Invalid((*path, "random"), f"must be {{d = ..., seed = ...}}, got {random!r}")
-    _require_known((*path, "random"), random, ("d", "seed"))
-    d = _integer((*path, "random", "d"), random.get("d", 3), 1)
+    if len({"theta", "random", "instances"} & arguments.keys()) != 1:
+        raise Invalid(path, "must have one of theta, random = {d = ..., seed = ...}, instances = {d = ...}")
+    random, fresh = arguments.pop("random", None), arguments.pop("instances", None)
+    if random is not None:
+        d, seed = _drawn((*path, "random"), random, "seed", 0)
+        return _checked(path, lambda: LBM.random(d=d, seed=seed or 0, **arguments))  # type: ignore[no-any-return]
+    if fresh is not None:
+        d, arms = _drawn((*path, "instances"), fresh, "arms", 1)
+        if arms is not None and "actions" in arguments:
+            raise Invalid((*path, "instances", "arms"), "must not be there with actions as well")
+        like = _checked(path, lambda: LBM.random(d=d, **arguments))
+        return Instances(like, arms=arms, root=root)
+    return _checked(path, lambda: LBM(**arguments))  # type: ignore[no-any-return]
+
+
+def _drawn(path: KeyPath, table: Any, other: str, low: int) -> tuple[int, int | None]:
+    """The dimension of what is drawn, and the other number that its table may have."""
+    if not isinstance(table, dict):
+        raise Invalid(path, f"must be {{d = ..., {other} = ...}}, got {table!r}")
+    _require_known(path, table, ("d", other))
+    d = _integer((*path, "d"), table.get("d", 3), 1)
     if d > 10_000:
-        raise _Invalid((*path, "random", "d"), f"must be at most 10000, got {d}")
-    seed = _integer((*path, "random", "seed"), random.get("seed", 0), 0)
-    return _checked(path, lambda: LBM.random(d=d, seed=seed, **arguments))  # type: ignore[no-any-return]
+        raise Invalid((*path, "d"), f"must be at most 10000, got {d}")
+    number = table.get(other)
+    return d, None if number is None else _integer((*path, other), number, low, 10**6 if low else LARGEST)
 
 
 def _actions(path: KeyPath, table: Any) -> ActionSet:
@@ -356,18 +329,18 @@ def _actions(path: KeyPath, table: Any) -> ActionSet:
             f"{{{name} = {next(iter(inspect.signature(kind).parameters))}}}"
             for name, kind in ACTION_SETS.items()
         ]
-        raise _Invalid(path, f"must be one of {', '.join(forms)}, got {table!r}")
+        raise Invalid(path, f"must be one of {', '.join(forms)}, got {table!r}")
     _require_known(path, table, tuple(ACTION_SETS))
     ((kind, value),) = table.items()
     return _checked((*path, kind), ACTION_SETS[kind], value)  # type: ignore[no-any-return]
 
 
-def _check_own(path: KeyPath, own: DescribedAgent | DescribedEnvironment, code: Code) -> None:
+def _check_own(path: KeyPath, own: Described, code: Code) -> None:
     """Complain about arguments that the class does not take, or that a results folder could not keep."""
     try:
         own._key()
     except TypeError as error:
-        raise _Invalid(path, f"must have numbers, texts, lists and tables as arguments: {error}") from None
+        raise Invalid(path, f"must have numbers, texts, lists and tables as arguments: {error}") from None
     if code.trusted:
         names, others = _checked(path, own.parameters)
         _require_known(path, own.arguments, (*own.arguments, *names) if others else names)
@@ -379,9 +352,9 @@ def _from_env(path: KeyPath, table: dict[str, Any], env: LBM | DescribedEnvironm
     for name, value in arguments.items():
         if value == "env":
             if name not in FROM_ENV:
-                raise _Invalid((*path, name), f'cannot be "env"; that is for {", ".join(FROM_ENV)}')
+                raise Invalid((*path, name), f'cannot be "env"; that is for {", ".join(FROM_ENV)}')
             if not isinstance(env, LBM):
-                raise _Invalid((*path, name), f'cannot be "env" in {env.own_name}, which is no LBM')
+                raise Invalid((*path, name), f'cannot be "env" in {env.own_name}, which is no LBM')
             arguments[name] = getattr(env, FROM_ENV[name])
     return arguments
 
@@ -396,7 +369,7 @@ def _agent(
         return own
     if not isinstance(kind, str) or kind not in AGENTS:
         allowed_types = f'{", ".join(AGENTS)} or "module:Class"'
-        raise _Invalid((*path, "type"), f"must be one of {allowed_types}, got {kind!r}")
+        raise Invalid((*path, "type"), f"must be one of {allowed_types}, got {kind!r}")
     allowed = list(inspect.signature(AGENTS[kind]).parameters)
     _require_known(path, {name: value for name, value in table.items() if name != "type"}, allowed)
     arguments = _from_env(path, table, env)
@@ -405,10 +378,10 @@ def _agent(
     if "agent" in allowed:  # an agent around another one
         inner = arguments.get("agent")
         if not isinstance(inner, dict):
-            raise _Invalid(
+            raise Invalid(
                 (*path, "agent"), f"must be a table with the agent that {kind} plays, its horizon in it"
             )
         if inner.get("type") == kind:
-            raise _Invalid((*path, "agent", "type"), f"cannot be {kind} again")
+            raise Invalid((*path, "agent", "type"), f"cannot be {kind} again")
         arguments["agent"] = _agent((*path, "agent"), inner, env, T, code=code)
     return _checked(path, lambda: AGENTS[kind](**arguments))  # type: ignore[no-any-return]

@@ -18,6 +18,7 @@ from .._base.pool import Pool, Progress
 from ..model.lbm import LBM
 from ..running.episode import Run, check_pair, check_run, play_episode
 from ..running.own import AgentLike, EnvironmentLike, as_agent_like
+from .parameters import as_columns, of_agent, of_env
 from .results import StudyResults
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Results:
     runs: dict[tuple[str, int], Run]
     env: LBM | EnvironmentLike = field(repr=False)
     complete: bool = True
+    agents: Mapping[str, AgentLike] = field(default_factory=dict, repr=False)
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -57,6 +59,10 @@ class Results:
         there = Counter(name for name, _ in self.runs)
         T = int(frame["T"].iloc[0])
         missing = {("environment", name, T): every - count for name, count in there.items() if count < every}
+        told = [of_env(self.env) | of_agent(self.agents.get(name)) for name in there]
+        place = {name: k for k, name in enumerate(there)}
+        index = np.array([place[name] for name in frame["agent"]], dtype=np.int64)
+        frame = frame.assign(**as_columns(told, index))
         envs = {"environment": self.env} if isinstance(self.env, LBM) else {}
         return StudyResults(frame, envs, missing=missing)
 
@@ -64,9 +70,11 @@ class Results:
         """Means, intervals and paired tests, see `StudyResults.summary`."""
         return self.as_study().summary(confidence)
 
-    def plot(self, kind: str = "reward", comparator: str = "opt", band: str = "bootstrap") -> Figure:
+    def plot(
+        self, kind: str = "reward", comparator: str = "opt", band: str = "bootstrap", **look: Any
+    ) -> Figure:
         """Curves with bands, see `StudyResults.plot`."""
-        return self.as_study().plot(kind, comparator, band)
+        return self.as_study().plot(kind, comparator, band, **look)
 
 
 def run_many(
@@ -133,7 +141,8 @@ def run_many(
             warnings.warn(
                 f"interrupted with {len(done)} of {len(keys)} runs finished", RuntimeWarning, stacklevel=2
             )
-    return Results({key: done[key] for key in keys if key in done}, env, complete=len(done) == len(keys))
+    runs = {key: done[key] for key in keys if key in done}
+    return Results(runs, env, complete=len(done) == len(keys), agents=dict(agents))
 
 
 def _seeds(seeds: int | Iterable[int]) -> list[int]:

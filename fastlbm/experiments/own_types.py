@@ -105,7 +105,7 @@ class Code(NamedTuple):
         return OwnType(name, self.texts[module], folder) if module in self.texts else OwnType(name)
 
 
-class _Described:
+class Described:
     """Something of one's own that is made from its arguments when it is needed, here or on a worker."""
 
     def __init__(self, kind: OwnType, arguments: Mapping[str, Any]) -> None:
@@ -131,7 +131,7 @@ class _Described:
         return (self.kind.name, code, json.dumps(self.arguments, sort_keys=True, default=np.ndarray.tolist))
 
 
-class DescribedAgent(_Described):
+class DescribedAgent(Described):
     """An agent of one's own in a study; it is told the horizon T if it takes one and the file has none."""
 
     def __init__(self, kind: OwnType, arguments: Mapping[str, Any], T: int) -> None:
@@ -145,7 +145,7 @@ class DescribedAgent(_Described):
         return as_agent_like(self.own_name, agent).start(actions, seed)
 
 
-class DescribedEnvironment(_Described):
+class DescribedEnvironment(Described):
     """An environment of one's own in a study; a copy of it is made anew, as on a worker."""
 
     _made: EnvironmentLike | None = None

@@ -1,52 +1,42 @@
-"""Results of a study: own its rows, their statistics and comparators; may touch planning, for comparators."""
+"""Results of a study: own its rows, their summary, what is drawn of them and carried away."""
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import plots, theory
+from .. import plots
 from .._base import validation
+from .._base.files import write_atomically
 from .._base.types import Array, Integers
 from .._version import NUMBERS
-from ..agents import OracleGreedy
 from ..model.lbm import LBM
-from ..planning.bounds import opt_bounds
-from ..planning.cycles import best_cycle, reward_of_cycle
-from ..running.episode import run
+from .comparators import COMPARATORS, Comparators, Question, bound_of
+from .export import ENDINGS, latex_table, new_file, write_rows
+from .parameters import NAMES, of_env_names
+from .statistics import BANDS, band_of, intervals, paired_tests
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: What regret is measured against, and how a figure says it.
-COMPARATORS = {
-    "opt": "OPT (upper bound where not exact)",
-    "lower": "the lower bound on OPT",
-    "best cycle": "the best cycle",
-    "oracle greedy": "oracle greedy",
-}
 #: What a figure shows, and the name of its vertical axis.
 KINDS = {"reward": "cumulative expected reward", "regret": "regret", "loglog": "regret"}
-#: What the band around a curve is, and how a figure says it.
-BANDS = {
-    "bootstrap": "{:.0%} bootstrap of the mean, pointwise",
-    "simultaneous": "{:.0%} bootstrap of the mean, simultaneous over steps",
-    "quantiles": "quantiles, {:.0%} of the runs inside",
-    "none": "",
-}
-#: Horizons at which bounds on OPT are computed for a curve.
-POINTS = 12
+#: The columns of a row that are no names and no parameters.
+VALUES = ("seed", "t", "reward", "observed")
 
 
 @dataclass(frozen=True)
 class StudyResults:
-    """The rows of a study: env, agent, T, seed, t, and the cumulative reward, expected and observed.
+    """The rows of a study: env, agent, T, seed, t, the cumulative reward, expected and observed, parameters.
 
     `envs` has the models; an environment of your own is not among them, and has no regret. Where it does not
     know what to expect, `reward` is what was observed.
@@ -61,6 +51,11 @@ class StudyResults:
     name: str = "study"
     missing: Mapping[tuple[str, str, int], int] = field(default_factory=dict, repr=False)
     numbers: int = NUMBERS
+    #: The model of each seed, of the environments where every seed has its own.
+    instances: Mapping[str, Callable[[int], LBM]] = field(default_factory=dict, repr=False)
+    #: The study's document, versions and times; and how the beginning of a run is played again.
+    facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    replay: Callable[[str, str, int, int], dict[str, Any] | None] | None = field(default=None, repr=False)
 
     def summary(self, confidence: float = 0.95) -> pd.DataFrame:
         """Final rewards: mean, interval (bootstrap of the mean), and a paired test against the best agent.
@@ -84,13 +79,55 @@ class StudyResults:
                 continue
             values = table.to_numpy()
             means, best = values.mean(axis=0), int(values.mean(axis=0).argmax())
-            tests = np.delete(_paired_tests(values[:, [best]] - values), best)
+            tests = np.delete(paired_tests(values[:, [best]] - values), best)
             adjusted = stats.false_discovery_control(tests) if len(tests) else tests
-            columns = (means, *_intervals(values, confidence), np.insert(adjusted, best, np.nan))
+            columns = (means, *intervals(values, confidence), np.insert(adjusted, best, np.nan))
             for agent, row in zip(table, np.stack(columns, axis=1).tolist(), strict=True):
                 rows.append((env, T, agent, len(table), *row))
         names = ["env", "T", "agent", "seeds", "mean", "low", "high", "p_vs_best"]
         return pd.DataFrame(rows, columns=names)
+
+    @cached_property
+    def settings(self) -> pd.DataFrame:
+        """Environments, agents and horizons with their parameters, a row each."""
+        shown = [name for name in self.frame if name not in VALUES]
+        return self.frame[shown].drop_duplicates(list(NAMES), ignore_index=True)
+
+    def latex(self, confidence: float = 0.95) -> str:
+        """The summary as a LaTeX table fit for a paper, see `export.latex_table`."""
+        return latex_table(
+            self.summary(confidence), name=self.name, confidence=confidence, what=self.what_of("reward")
+        )
+
+    def export(self, path: str | os.PathLike[str], replace: bool = False) -> Path:
+        """Write all rows, parameters included, to a .parquet, .csv or .json file, or `latex` to a .tex file.
+
+        A file that is there already is replaced only if `replace`.
+        """
+        target = new_file("path", Path(path), ENDINGS, replace)
+        if target.suffix.lower() == ".tex":
+            write_atomically(target, self.latex().encode())
+        else:
+            write_rows(self.frame, target)
+        return target
+
+    def report(
+        self,
+        path: str | os.PathLike[str] = "report.html",
+        replace: bool = False,
+        notes: Sequence[str] = (),
+        progress: bool | str = True,
+    ) -> Path:
+        """Write one page that shows all of it in a browser, without network; needs `fastlbm[report]`.
+
+        What was asked and what came out: curves, tables, parameters, agents at work, versions and warnings,
+        to which `notes` are added.
+        """
+        from .report import write_report
+
+        target = new_file("path", Path(path), (".html", ".htm"), replace)
+        write_report(self, target, notes, progress)
+        return target
 
     def _tell_missing(self) -> str:
         """Warn of what is missing; in a few words, for a figure."""
@@ -107,25 +144,32 @@ class StudyResults:
         )
         return f"not finished: {total} runs are missing"
 
-    def comparator(self, env: str, t: Array, kind: str = "opt") -> Array:
-        """What regret is measured against, at the steps t.
+    @cached_property
+    def _comparators(self) -> Comparators:
+        return Comparators()
+
+    def comparator(self, env: str, t: Array | Integers, kind: str = "opt", seed: int | None = None) -> Array:
+        """What regret is measured against, at the steps t; it is computed once and kept.
+
+        Where every seed has a model of its own it is that of the `seed`, or their mean without.
 
         "opt" is the upper bound on OPT, exact where that is known, and "lower" its lower bound, both computed
         at POINTS of the steps and straight in between; "best cycle" is what the best cycle found collects,
         "oracle greedy" the policy of that name.
         """
         kind = validation.choice("kind", kind, tuple(COMPARATORS))
-        model = self._model(env)
         steps = np.asarray(t, dtype=np.int64)
-        if kind == "oracle greedy":
-            return run(model, OracleGreedy(), int(steps[-1]), record=steps).reward
-        if kind == "best cycle":
-            cycle = best_cycle(model)
-            return np.array([reward_of_cycle(model, cycle.actions, int(T)) for T in steps])
-        chosen = steps[np.unique(np.linspace(0, len(steps) - 1, POINTS).round().astype(int))]
-        bounds = [opt_bounds(model, int(T)) for T in chosen]
-        values = [b.upper if kind == "opt" else b.lower for b in bounds]
-        return np.interp(steps, [0, *chosen], [0.0, *values])
+        if env in self.instances and seed is None:
+            seeds = self.frame.loc[self.frame["env"] == env, "seed"].unique()
+            mean: Array = self.opponents(env, steps, kind, seeds).mean(axis=1)
+            return mean
+        model = self._model(env) if env not in self.instances else self.instances[env](int(seed or 0))
+        return self._comparators.answer(Question(model, kind, steps))
+
+    def opponents(self, env: str, steps: Integers, kind: str, seeds: Iterable[int]) -> Array:
+        """The comparator (steps, seeds) of each seed, or (steps, 1) of all of them."""
+        models = [None] if env not in self.instances else [int(seed) for seed in seeds]
+        return np.stack([self.comparator(env, steps, kind, seed) for seed in models], axis=1)
 
     def _model(self, env: str) -> LBM:
         """The model of the environment, if it has one."""
@@ -136,78 +180,230 @@ class StudyResults:
             )
         return self.envs[env]
 
-    def _reward_axis(self) -> str:
-        """What the rewards are, as a figure says it."""
-        rows = self.frame.groupby("env", sort=False)
-        observed = [
-            env for env, mine in rows if env not in self.envs and mine["reward"].equals(mine["observed"])
-        ]
-        if len(observed) == len(rows):
+    def what_of(self, kind: str, envs: Mapping[str, str] | None = None) -> str:
+        """What is drawn, as a figure says it, of the environments with these labels."""
+        if kind != "reward":
+            return KINDS[kind]
+        envs = _chosen("envs", envs, self.frame["env"].unique())
+        observed = [env for env in envs if env not in self.envs and self._is_observed(env)]
+        if len(observed) == len(envs):
             return "cumulative observed reward"
-        return KINDS["reward"] + (f" (observed in {', '.join(observed)})" if observed else "")
+        return KINDS[kind] + (f" (observed in {', '.join(envs[e] for e in observed)})" if observed else "")
+
+    def _is_observed(self, env: str) -> bool:
+        """Whether the rewards of an environment of your own are what was observed."""
+        mine = self.frame[self.frame["env"] == env]
+        return bool(mine["reward"].equals(mine["observed"]))
 
     def plot(
-        self, kind: str = "reward", comparator: str = "opt", band: str = "bootstrap", confidence: float = 0.95
+        self,
+        kind: str = "reward",
+        comparator: str = "opt",
+        band: str = "bootstrap",
+        confidence: float = 0.95,
+        **look: Any,
     ) -> Figure:
         """One panel for each environment: cumulative "reward", "regret", or regret on log-log axes, "loglog".
 
         Every agent is drawn at its longest horizon; with "loglog" the final regrets of all horizons, the
-        fitted exponent and the theorem's bound. The band's kind is written on the plot.
+        fitted exponent and the theorem's bound. The band's kind is written on the plot. `look` is what
+        `figures` takes: against, agents, envs, size, ax, progress. More panels than a page has are on several
+        figures: this is the first one then, with a warning, and `figures` has them all.
+        """
+        made = self.figures(kind, comparator, band, confidence, **look)
+        if len(made) > 1:
+            warnings.warn(
+                f"the panels are on {len(made)} pages, this is the first: figures(...) has all of them, and "
+                "envs=[...] chooses some",
+                stacklevel=2,
+            )
+        return made[0]
+
+    def figures(
+        self,
+        kind: str = "reward",
+        comparator: str = "opt",
+        band: str = "bootstrap",
+        confidence: float = 0.95,
+        *,
+        against: str | None = None,
+        agents: Sequence[str] | Mapping[str, str] | None = None,
+        envs: Sequence[str] | Mapping[str, str] | None = None,
+        size: tuple[float, float] | None = None,
+        ax: Axes | Sequence[Axes] | None = None,
+        progress: bool | str = True,
+    ) -> list[Figure]:
+        """The pages of a plot, see `plot`.
+
+        `against` is a column of `settings`, such as "gamma", "d", "T" or "agent_L": final reward or regret is
+        drawn over its values, with a panel for each combination of the other parameters of the environments.
+        `agents` and `envs` choose, order and, as a mapping from names, label what is drawn. `size` is in
+        inches; `ax`, an axes of yours or one for each panel, is drawn into. With `progress` a bar is shown
+        while comparators are computed.
         """
         kind = validation.choice("kind", kind, tuple(KINDS))
         comparator = validation.choice("comparator", comparator, tuple(COMPARATORS))
         band = validation.choice("band", band, tuple(BANDS))
         confidence = _confidence(confidence)
-        missing, against = self._tell_missing(), f"regret against {COMPARATORS[comparator]}"
-        rows = {env: _paired_rows(mine) for env, mine in self.frame.groupby("env", sort=False)}
-        rows = {env: mine for env, mine in rows.items() if len(mine)}
-        if not rows:
+        if against is not None:
+            against = validation.choice("against", against, self._parameters)
+        chosen = _chosen("envs", envs, self.frame["env"].unique())
+        shown = _chosen("agents", agents, self.frame["agent"].unique())
+        missing, opponent = self._tell_missing(), f"regret against {COMPARATORS[comparator]}"
+        rows = self.paired_rows(chosen, shown)
+        if kind != "reward":
+            self._comparators.compute(self.questions(rows, kind, comparator, against), progress)
+        bands = "" if band == "none" or kind == "loglog" else f"bands: {BANDS[band].format(confidence)}"
+        note = "; ".join(filter(None, [opponent if kind != "reward" else "", bands, missing]))
+        versus = None if kind == "reward" else comparator
+        common: dict[str, Any] = {"size": size, "axes": ax}
+        if against is not None:
+            panels: dict[str, Any] = self._against(rows, against, versus, (band, confidence))
+            common |= {"xlabel": against, "ylabel": self.what_of(kind, chosen)}
+            draw: Callable[..., Figure] = plots.draw_against
+        elif kind == "loglog":
+            panels = {chosen[env]: self._growth(env, mine, comparator) for env, mine in rows.items()}
+            draw = plots.draw_growth
+        else:
+            panels = {
+                chosen[env]: self._curves(env, mine, versus, (band, confidence)) for env, mine in rows.items()
+            }
+            draw, common = plots.draw_curves, {**common, "ylabel": self.what_of(kind, chosen)}
+        every = plots.pages(panels) if ax is None else [panels]
+        last = f"; page {{}} of {len(every)}" if len(every) > 1 else ""
+        return [draw(page, note=note + last.format(k + 1), **common) for k, page in enumerate(every)]
+
+    @property
+    def _parameters(self) -> tuple[str, ...]:
+        """The columns that a plot can be against: T, and numbers among the parameters."""
+        every = [name for name in self.settings if name not in ("env", "agent")]
+        return tuple(name for name in every if self.settings[name].dtype.kind in "if")
+
+    def paired_rows(
+        self, envs: Mapping[str, str] | None = None, agents: Mapping[str, str] | None = None
+    ) -> dict[str, pd.DataFrame]:
+        """The rows of the seeds that all agents have, by environment; of these agents, by their labels."""
+        envs = _chosen("envs", None, self.frame["env"].unique()) if envs is None else envs
+        agents = _chosen("agents", None, self.frame["agent"].unique()) if agents is None else agents
+        order = {name: k for k, name in enumerate(agents)}
+        found = {}
+        for env in envs:
+            mine = _paired_rows(self.frame[(self.frame["env"] == env) & self.frame["agent"].isin(order)])
+            if len(mine):
+                place = np.argsort(mine["agent"].map(order).to_numpy(), kind="stable")
+                mine = mine.iloc[place]
+                found[env] = mine.assign(agent=mine["agent"].map(dict(agents)))
+        if not found:
             raise ValueError("the study must have a seed that all agents have finished, there is none yet")
-        if kind == "loglog":
-            note = "; ".join(filter(None, [against, missing]))
-            growths = {env: self._growth(env, mine, comparator) for env, mine in rows.items()}
-            return plots.draw_growth(growths, note=note)
-        bands = "" if band == "none" else f"bands: {BANDS[band].format(confidence)}"
-        notes = [against if kind == "regret" else "", bands, missing]
-        against_what = comparator if kind == "regret" else None
-        return plots.draw_curves(
-            {env: self._curves(env, mine, against_what, (band, confidence)) for env, mine in rows.items()},
-            ylabel=self._reward_axis() if kind == "reward" else KINDS[kind],
-            note="; ".join(filter(None, notes)),
-        )
+        return found
+
+    def questions(
+        self, rows: Mapping[str, pd.DataFrame], kind: str, comparator: str, against: str | None
+    ) -> Iterator[Question]:
+        """Every comparator that a plot needs."""
+        for env, mine in rows.items():
+            draw = self.instances.get(env)
+            models = [self._model(env)] if draw is None else [draw(int(s)) for s in mine["seed"].unique()]
+            if kind == "loglog" or against is not None:
+                every = [np.sort(mine["T"].unique())]
+            else:
+                longest = mine[mine["T"] == mine.groupby("agent")["T"].transform("max")]
+                every = [np.sort(group.unique()) for _, group in longest.groupby("agent")["t"]]
+            yield from (Question(model, comparator, steps) for model in models for steps in every)
 
     def _curves(
         self, env: str, rows: pd.DataFrame, comparator: str | None, band: tuple[str, float]
     ) -> list[plots.Curve]:
         """Each agent's reward at its longest horizon or, with a comparator, its regret."""
         curves = []
-        for agent in rows["agent"].unique():
-            mine = rows[rows["agent"] == agent]
-            mine = mine[mine["T"] == mine["T"].max()]
+        for agent, every in rows.groupby("agent", sort=False):
+            mine = every[every["T"] == every["T"].max()]
             table = mine.pivot(index="t", columns="seed", values="reward")
             t, values = table.index.to_numpy(), table.to_numpy()
             if comparator is not None:
-                values = self.comparator(env, t, comparator)[:, None] - values
+                values = self.opponents(env, t, comparator, table.columns) - values
             low, high = band_of(values, *band)
             curves.append(plots.Curve(label=agent, x=t, mean=values.mean(axis=1), low=low, high=high))
         return curves
 
+    def final(self, env: str, rows: pd.DataFrame, comparator: str | None) -> pd.DataFrame:
+        """The last row of each run, with its final reward or regret as `value`."""
+        last = rows[rows["t"] == rows["T"]]
+        if comparator is None:
+            return last.assign(value=last["reward"])
+        every, seeds = np.sort(rows["T"].unique()), np.sort(rows["seed"].unique())
+        best = np.broadcast_to(self.opponents(env, every, comparator, seeds), (len(every), len(seeds)))
+        place = np.searchsorted(every, last["T"]), np.searchsorted(seeds, last["seed"])
+        return last.assign(value=best[place] - last["reward"].to_numpy())
+
+    def _against(
+        self, rows: Mapping[str, pd.DataFrame], name: str, comparator: str | None, band: tuple[str, float]
+    ) -> dict[str, list[plots.Curve]]:
+        """Final values over the values of a parameter, a panel for each combination of the others."""
+        import pandas as pd
+
+        last = pd.concat([self.final(env, mine, comparator) for env, mine in rows.items()])
+        last = last[last[name].notna()]
+        others = ["T", *of_env_names(last)]
+        others = [other for other in others if other != name and last[other].nunique(dropna=False) > 1]
+        if name.startswith("agent_"):  # agents that differ by this parameter are one line
+            last = last.assign(agent=last["agent"].str.split("(", n=1).str[0])
+        groups = last.groupby(others, sort=False, observed=True, dropna=False) if others else [((), last)]
+        panels: dict[str, list[plots.Curve]] = {}
+        for values, group in groups:
+            words = ", ".join(f"{other}={_short(value)}" for other, value in zip(others, values, strict=True))
+            panels[words] = [
+                _curve_over(agent, mine, name, band) for agent, mine in group.groupby("agent", sort=False)
+            ]
+        return panels
+
     def _growth(self, env: str, rows: pd.DataFrame, comparator: str) -> plots.Growth:
         """Each agent's final regret at its horizons, where it is positive, and Theorem 1's bound."""
         lines = []
+        for agent, last in self.final(env, rows, comparator).groupby("agent", sort=False):
+            means = last.groupby("T")["value"].mean()
+            x, y = means.index.to_numpy()[means > 0.0], means.to_numpy()[means > 0.0]
+            lines.append(plots.Line(f"{agent}{exponent_words(x, y)}", x, y))
         every = np.sort(rows["T"].unique())
-        best = dict(zip(every.tolist(), self.comparator(env, every, comparator), strict=True))
-        for agent in rows["agent"].unique():
-            last = rows[(rows["agent"] == agent) & (rows["t"] == rows["T"])]
-            means = last.groupby("T")["reward"].mean()
-            horizons = means.index.to_numpy()
-            regret = np.array([best[T] for T in horizons]) - means.to_numpy()
-            x, y = horizons[regret > 0.0], regret[regret > 0.0]
-            label = agent
-            if len(x) >= 2:
-                label += f", exponent {np.polyfit(np.log(x), np.log(y), 1)[0]:.2f}"
-            lines.append(plots.Line(label, x, y))
         return plots.Growth(lines, bound=plots.Line("Theorem 1", every, bound_of(self._model(env), every)))
+
+
+def exponent_words(T: Array, regret: Array) -> str:
+    """The slope of log regret over log T, if there are two of them."""
+    return f", exponent {np.polyfit(np.log(T), np.log(regret), 1)[0]:.2f}" if len(T) >= 2 else ""
+
+
+def _curve_over(agent: str, rows: pd.DataFrame, name: str, band: tuple[str, float]) -> plots.Curve:
+    """The mean and band of `value` at each value of the parameter."""
+    groups = [(x, mine["value"].to_numpy()) for x, mine in rows.groupby(name)]
+    edges = [band_of(values[None, :], *band) for _, values in groups]
+    return plots.Curve(
+        label=agent,
+        x=np.array([x for x, _ in groups]),
+        mean=np.array([values.mean() for _, values in groups]),
+        low=np.array([float(low[0]) for low, _ in edges]),
+        high=np.array([float(high[0]) for _, high in edges]),
+    )
+
+
+def _chosen(
+    name: str, value: Sequence[str] | Mapping[str, str] | None, allowed: Sequence[str]
+) -> dict[str, str]:
+    """Labels by name, in order."""
+    if value is None:
+        return {str(each): str(each) for each in allowed}
+    if isinstance(value, str):
+        value = [value]
+    labels = dict(value) if isinstance(value, Mapping) else {each: each for each in value}
+    for each in labels:
+        validation.choice(name, each, tuple(allowed))
+    if not labels:
+        raise ValueError(f"{name} must choose at least one of {', '.join(allowed)}, got none")
+    return labels
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, (int, float, np.number)) else str(value)
 
 
 def _confidence(value: float) -> float:
@@ -219,66 +415,3 @@ def _paired_rows(rows: pd.DataFrame) -> pd.DataFrame:
     there = rows[["agent", "T", "seed"]].drop_duplicates()
     counts, most = there["seed"].value_counts(), len(there[["agent", "T"]].drop_duplicates())
     return rows if (counts == most).all() else rows[rows["seed"].isin(counts.index[counts == most])]
-
-
-def _paired_tests(differences: Array) -> Array:
-    """The p-value of Wilcoxon's signed-rank test for each column; 1 where all differences are zero."""
-    from scipy import stats
-
-    # Columns with neither zeros nor ties get the same kind of test, so that one call serves them all.
-    ranked = np.sort(np.abs(differences), axis=0)
-    plain = (ranked[:1] > 0.0).all(axis=0) & (np.diff(ranked, axis=0) > 0.0).all(axis=0)
-    values = np.ones(differences.shape[1])
-    if plain.any():
-        values[plain] = stats.wilcoxon(differences[:, plain], axis=0).pvalue
-    for column in np.flatnonzero(~plain & (ranked[-1] > 0.0)):
-        values[column] = stats.wilcoxon(differences[:, column]).pvalue
-    return values
-
-
-@lru_cache(maxsize=4)
-def _draws(count: int, times: int) -> Integers:
-    """Indices (times, count) of samples with replacement, always the same."""
-    return np.random.default_rng(0).integers(count, size=(times, count))
-
-
-def _intervals(values: Array, confidence: float) -> tuple[Array, Array]:
-    """A bootstrap interval of the mean of each column, by percentiles; nothing for one value."""
-    # As scipy.stats.bootstrap has it with a seed of 0, up to rounding, in a fraction of its time.
-    means = np.stack([column[_draws(len(values), 2000)].mean(axis=1) for column in values.T], axis=1)
-    low, high = np.percentile(means, [50.0 * (1.0 - confidence), 50.0 * (1.0 + confidence)], axis=0)
-    same = np.ptp(values, axis=0) == 0.0
-    return np.where(same, values[0], low), np.where(same, values[0], high)
-
-
-def band_of(values: Array, band: str, confidence: float) -> tuple[Array, Array]:
-    """The edges of the band around the mean of values (points, seeds)."""
-    tails = [50.0 * (1.0 - confidence), 50.0 * (1.0 + confidence)]
-    if band == "none" or values.shape[1] < 2:
-        return values.mean(axis=1), values.mean(axis=1)
-    if band == "quantiles":
-        low, high = np.percentile(values, tails, axis=1)
-        return low, high
-    draws = np.random.default_rng(0).integers(values.shape[1], size=(500, values.shape[1]))
-    means = np.stack([values[:, draw].mean(axis=1) for draw in draws])
-    if band == "simultaneous":
-        # The whole mean curve inside with this confidence: the largest studentised deviation of a draw.
-        centre, error = values.mean(axis=1), means.std(axis=0) + 1e-300
-        width = np.quantile(np.abs((means - centre) / error).max(axis=1), confidence) * error
-        return centre - width, centre + width
-    low, high = np.percentile(means, tails, axis=0)
-    return low, high
-
-
-def bound_of(env: LBM, T: Array) -> Array:
-    """Theorem 1's bound at the horizons where it holds, NaN elsewhere."""
-    m = 0 if env.is_stationary else env.m
-    if m == np.inf:
-        return np.full(len(T), np.nan)
-    least = int(m) ** 2 * env.d**2 + 1
-    return np.array(
-        [
-            theory.regret_bound(int(t), env.d, int(m), env.gamma, A0=env.A0) if t >= least else np.nan
-            for t in T
-        ]
-    )

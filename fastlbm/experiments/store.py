@@ -1,6 +1,6 @@
 """The folder of a study: owns its files and their soundness; knows nothing of what is in the rows.
 
-    DIR/manifest.json           the study, versions, the machine that began it
+    DIR/manifest.json           the study, what the pieces of each KEY are of (`settings`), versions
     DIR/pieces/KEY-A-B.parquet  rows of the seeds A..B of one cell, never changed
     DIR/superseded/numbers-N/   pieces of version N of the numbers that were computed anew
     DIR/damaged/                files that were found damaged
@@ -9,6 +9,18 @@
 
 Every file is there as a whole or not at all; nothing is written without the lock. A piece holds the version
 of the numbers that made it, and a digest of its key, its seeds, this version and its rows.
+
+Anything that reads Parquet and JSON reads a folder: join the rows of pieces/*.parquet with the `settings` of
+the manifest on `key`; the current ones are those of the study, and `study.seeds` is how many seeds count. A
+piece that was computed twice repeats rows: a row is one of a key, a seed and a step. In Polars:
+
+    manifest = json.load(open("DIR/manifest.json"))
+    settings = pl.DataFrame(manifest["settings"], infer_schema_length=None).filter("current")
+    rows = pl.read_parquet("DIR/pieces/*.parquet", columns=["key", "seed", "t", "reward", "observed"])
+    rows = rows.unique(["key", "seed", "t"]).filter(pl.col("seed") < manifest["study"]["seeds"])
+    rows.join(settings, on="key")
+
+Pieces of version 0.1 have no column `key`: it is what their name begins with.
 """
 
 from __future__ import annotations
@@ -20,7 +32,8 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,6 +54,8 @@ COLUMNS = {"seed": np.int64, "t": np.int64, "reward": np.float64, "observed": np
 Columns = dict[str, NDArray[Any]]
 #: What a manifest must have, and of which type.
 MANIFEST = {"name": str, "fingerprint": str, "study": dict}
+#: What a manifest says of where it comes from.
+_ORIGIN = ("versions", "machine")
 _DIGEST, _NUMBERS = b"fastlbm.digest", b"fastlbm.numbers"
 _NAME = re.compile(r"(\w+)-(0|[1-9]\d{0,17})-(0|[1-9]\d{0,17})\.parquet", re.ASCII)
 
@@ -115,11 +130,25 @@ class Store:
             )
         return manifest
 
-    def describe(self, document: dict[str, Any], fingerprint: str, numbers: int) -> None:
-        """Make the manifest that of the study in `document`, with rows of this version of the numbers."""
+    def describe(
+        self,
+        document: dict[str, Any],
+        fingerprint: str,
+        numbers: int,
+        settings: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        """Make the manifest that of the study in `document`, with rows of this version of the numbers.
+
+        `settings` say what the pieces of each `key` are of. Those of an earlier form of the study, whose
+        pieces are still there, are kept as not `current`.
+        """
         content = {"name": document["name"], "fingerprint": fingerprint, "study": document}
+        keys = {mine["key"] for mine in settings}
         with self._explained_errors():
-            self._write_manifest({**content, "numbers": numbers})
+            before = (self.manifest() or {}).get("settings", [])
+            every = [{**mine, "current": True} for mine in settings]
+            every += [{**other, "current": False} for other in before if other.get("key") not in keys]
+            self._write_manifest({**content, "numbers": numbers, "settings": every})
 
     def _write_manifest(self, content: dict[str, Any]) -> None:
         whole = {
@@ -129,7 +158,9 @@ class Store:
             "versions": _versions(),
             "machine": {"node": platform.node(), "system": platform.platform()},
         }
-        files.write_atomically(self.out / "manifest.json", json.dumps(whole, indent=1).encode())
+        settings = ",\n  ".join(json.dumps(mine) for mine in whole.pop("settings"))  # a line each
+        text = json.dumps(whole, indent=1).removesuffix("\n}") + f',\n "settings": [\n  {settings}\n ]\n}}\n'
+        files.write_atomically(self.out / "manifest.json", text.encode())
 
     def manifest(self) -> dict[str, Any] | None:
         """The manifest, or None in a new folder."""
@@ -148,9 +179,21 @@ class Store:
                 f"{self.out} was written by another version of the format ({content.get('version')}, here "
                 f"{VERSION}): use the version of fastlbm that wrote it, or another folder"
             )
-        if not all(isinstance(content.get(key), kind) for key, kind in MANIFEST.items()):
+        settings = content.get("settings", [])  # the first versions have none
+        sound = isinstance(settings, list) and all(isinstance(mine, dict) for mine in settings)
+        if not sound or not all(isinstance(content.get(key), kind) for key, kind in MANIFEST.items()):
             raise _damaged(path)
         return dict(content)
+
+    def facts(self) -> dict[str, Any]:
+        """Versions, the machine, and when it was described and last written to, as far as is known."""
+        manifest = self.manifest() or {}
+        found: dict[str, Any] = {name: manifest[name] for name in _ORIGIN if name in manifest}
+        for name, path in (("described", self.out / "manifest.json"), ("last written", self.pieces)):
+            if path.exists():
+                moment = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
+                found[name] = moment.strftime("%Y-%m-%d %H:%M UTC")
+        return found
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -211,7 +254,11 @@ class Store:
         return aside
 
     def write(self, key: str, seeds: range, frame: pd.DataFrame) -> None:
-        """Keep the rows of consecutive seeds; a second time changes nothing."""
+        """Keep the rows of consecutive seeds; a second time changes nothing.
+
+        Columns of `frame` other than COLUMNS, each with one value, are for those who read the file with
+        something else: they are written and not read.
+        """
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -221,12 +268,13 @@ class Store:
         if path.exists():
             return
         facts = {_DIGEST: _digest(piece, columns).encode(), _NUMBERS: str(NUMBERS).encode()}
+        constant = [name for name in frame if name not in COLUMNS]
+        table = pa.table({**columns, **{name: pa.array(frame[name]) for name in constant}}, metadata=facts)
         sink = pa.BufferOutputStream()
         # Small and plain: a study may have 10^5 pieces of a few rows, and each is read whole.
         pq.write_table(
-            pa.table(columns, metadata=facts), sink,
-            compression="none", use_dictionary=False, write_statistics=False,
-        )  # fmt: skip
+            table, sink, compression="none", use_dictionary=constant or False, write_statistics=False
+        )
         with self._explained_errors():
             files.write_atomically(path, sink.getvalue().to_pybytes())
 
@@ -267,7 +315,7 @@ def _read_piece(content: bytes, key: str, first: int, last: int) -> tuple[Piece,
 
     # A quarter of the time of `read_table`, which looks for a dataset.
     file = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
-    table = file.read(use_threads=False)
+    table = file.read(list(COLUMNS), use_threads=False)
     facts = table.schema.metadata or {}
     columns = {name: np.ascontiguousarray(table.column(name).to_numpy()) for name in COLUMNS}
     if _NUMBERS in facts:

@@ -13,7 +13,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,8 @@ from ..model.lbm import LBM
 from ..running.episode import play_episode, recorded_steps
 from . import grammar
 from .grammar import UNNAMED, Cell, Spec
+from .parameters import as_columns, of_agent, of_env, of_piece, setting
+from .replay import replay
 from .results import StudyResults
 from .store import COLUMNS, Contents, Store, StoreError
 
@@ -73,17 +75,25 @@ class Study:
         return cls(grammar.parse(document, folder=None if folder is None else Path(folder)))
 
     @classmethod
-    def from_results(cls, out: str | os.PathLike[str]) -> Study:
-        """The study whose results are in the folder `out`, to read them: no code that came with it is run."""
-        manifest = Store(Path(out)).manifest()
+    def from_results(cls, folder: str | os.PathLike[str]) -> Study:
+        """The study whose results are in the folder, to read them: no code that came with it is run."""
+        manifest = Store(Path(folder)).manifest()
         if manifest is None:
-            raise ValueError(f"out must be the folder of a study, got {str(out)!r} without a manifest.json")
+            raise ValueError(f"folder must be that of a study, got {str(folder)!r} without a manifest.json")
         return cls(grammar.parse(manifest["study"], trusted=False))
 
     @cached_property
     def _keys(self) -> list[str]:
         """The key of each cell; cells that differ by their names alone have the same."""
         return [self.spec.key(cell) for cell in self.spec.cells]
+
+    def _settings(self) -> list[dict[str, Any]]:
+        """What the manifest says of the pieces of each cell."""
+        return [
+            setting(key, {"env": c.env_name, "agent": c.agent_name, "T": c.T}, c.env, c.agent)
+            | ({} if c.instances is None else {"theta": None, "instances": "one for each seed"})
+            for key, c in zip(self._keys, self.spec.cells, strict=True)
+        ]
 
     @property
     def fingerprint(self) -> str:
@@ -94,13 +104,14 @@ class Study:
         self,
         out: str | os.PathLike[str],
         executor: Executor | int | None = None,
-        progress: bool = True,
+        progress: bool | str = True,
     ) -> StudyResults:
         """Compute what is missing in the folder `out`, and read it all.
 
         `executor` is a number of threads (one a core by default) or any `concurrent.futures.Executor`, such
         as `dask.distributed.Client(...).get_executor(pure=False)`. Interrupted at any moment, the same call
-        continues; more seeds, horizons, environments or agents keep what is there.
+        continues; more seeds, horizons, environments or agents keep what is there. `progress` is a bar or,
+        for files, "rarely": a line a minute.
 
         What another version of the numbers computed (`NUMBERS` in _version.py) is read as it is, with a
         warning that says so, if nothing is missing. Otherwise it is kept in the folder `superseded` and
@@ -119,7 +130,11 @@ class Study:
             if damaged:
                 aside = store.set_aside(damaged, "damaged")
                 for name in damaged:
-                    warnings.warn(f"{name} was damaged: set aside in {aside}, computed again", stacklevel=2)
+                    warnings.warn(
+                        f"{name}{_told(name, cells)} was damaged: set aside in {aside}, computed again; the "
+                        "other pieces are sound. If it happens again, check the disk",
+                        stacklevel=2,
+                    )
             backlog = _Backlog(cells, spec.seeds, contents)
             numbers = {piece.numbers for piece in contents.pieces} or {NUMBERS}
             if numbers != {NUMBERS} and (backlog.missing or len(numbers) > 1):
@@ -127,12 +142,15 @@ class Study:
                 contents, numbers = store.scan(cells)[0], {NUMBERS}
                 backlog = _Backlog(cells, spec.seeds, contents)
             known = manifest and (manifest["fingerprint"], manifest.get("numbers", 1))
-            if known != (spec.fingerprint, *numbers):
-                store.describe(spec.document, spec.fingerprint, *numbers)
+            outdated = numbers == {NUMBERS} and "settings" not in (
+                manifest or {}
+            )  # older rows stay as they are
+            if known != (spec.fingerprint, *numbers) or outdated:
+                store.describe(spec.document, spec.fingerprint, max(numbers), self._settings())
             if not backlog.missing:
-                return self._results(contents)
+                return self._results(contents, store)
             del contents  # there may be much of it, and the work may take days
-            with Progress(backlog.total if progress else 0, "steps", backlog.done) as bar, pool:
+            with Progress(backlog.total, "steps", backlog.done, progress) as bar, pool:
                 _compute(spec, store, backlog, pool=pool, bar=bar)
         return self.results(out)
 
@@ -140,14 +158,16 @@ class Study:
         """What the folder holds of this study, with warnings about what is damaged in it."""
         store = Store(Path(out))
         contents, damaged = store.scan(set(self._keys))
+        cells = dict(zip(self._keys, self.spec.cells, strict=True))
         for name in damaged:
             warnings.warn(
-                f"{name} in {store.pieces} is damaged and left out: run the study to compute it again",
+                f"{name}{_told(name, cells)} in {store.pieces} is damaged and left out: run the study to "
+                "compute it again",
                 stacklevel=2,
             )
-        return self._results(contents)
+        return self._results(contents, store)
 
-    def _results(self, contents: Contents) -> StudyResults:
+    def _results(self, contents: Contents, store: Store) -> StudyResults:
         spec = self.spec
         numbers = sorted({piece.numbers for piece in contents.pieces})
         if len(numbers) > 1:
@@ -173,6 +193,9 @@ class Study:
             spec.name,
             missing=missing,
             numbers=numbers[0] if numbers else NUMBERS,
+            instances={c.env_name: c.instances.draw for c in spec.cells if c.instances is not None},
+            facts={"study": spec.document, "fingerprint": spec.fingerprint, **store.facts()},
+            replay=partial(replay, spec),
         )
 
 
@@ -187,6 +210,15 @@ def _require_related(spec: Spec, manifest: Mapping[str, Any] | None, out: Path) 
                 f"{out} holds another study without a name (no {kind} of it is in this one): give the "
                 "studies names, or choose another folder"
             )
+
+
+def _told(name: str, cells: Mapping[str, Cell]) -> str:
+    """What a piece holds, in words; nothing for a file that is no piece."""
+    key, _, seeds = name.removesuffix(".parquet").partition("-")
+    if key not in cells:
+        return ""
+    cell, (first, _, last) = cells[key], seeds.partition("-")
+    return f" (seeds {first} to {last} of {cell.agent_name} in {cell.env_name} with T={cell.T})"
 
 
 def _supersede(store: Store, contents: Contents, numbers: set[int]) -> None:
@@ -207,7 +239,7 @@ def _supersede(store: Store, contents: Contents, numbers: set[int]) -> None:
 
 
 def _frame(spec: Spec, keys: Sequence[str], contents: Contents) -> pd.DataFrame:
-    """The rows in the order of cells, seeds and steps, each once."""
+    """The rows in the order of cells, seeds and steps, each once, with the parameters of their cells."""
     import pandas as pd
 
     ids = {key: number for number, key in enumerate(dict.fromkeys(keys))}
@@ -230,7 +262,9 @@ def _frame(spec: Spec, keys: Sequence[str], contents: Contents) -> pd.DataFrame:
         "agent": np.array([c.agent_name for c in spec.cells], dtype=object)[cell],
         "T": np.array([c.T for c in spec.cells], dtype=np.int64)[cell],
     }
-    return pd.DataFrame(names | {name: contents.column(name)[order] for name in COLUMNS})
+    values = {name: contents.column(name)[order] for name in COLUMNS}
+    told = [of_env(c.env) | of_agent(c.agent) for c in spec.cells]
+    return pd.DataFrame({**names, **values, **as_columns(told, cell)})
 
 
 def _gaps(keys: Iterable[str], seeds: int, contents: Contents) -> dict[str, list[range]]:
@@ -301,7 +335,9 @@ def _compute(spec: Spec, store: Store, backlog: _Backlog, *, pool: Pool, bar: Pr
         for (key, seeds), (rows, count, seconds) in pool.completed(_play_seeds, tasks):
             backlog.give_back(key, seeds[count:])
             if count:
-                store.write(key, seeds[:count], pd.DataFrame(rows))
+                cell = backlog.cells[key]
+                told = of_piece(key, cell.env, cell.agent, cell.T)
+                store.write(key, seeds[:count], pd.DataFrame(rows | told))
                 bar.add(backlog.finish(key, seeds[:count], seconds))
 
 
@@ -316,7 +352,7 @@ def _play_seeds(
         if rows["seed"] and time.perf_counter() - begin > LONGEST_PIECE:
             break
         seed = np.random.SeedSequence(root, spawn_key=(number,))
-        run = play_episode(cell.env, cell.agent, cell.T, seed, points=points, stop=stop)
+        run = play_episode(cell.model(number), cell.agent, cell.T, seed, points=points, stop=stop)
         if not run.complete:
             break
         rows["seed"].append(np.full(len(points), number, dtype=np.int64))

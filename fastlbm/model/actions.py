@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -253,6 +254,11 @@ class Scheduled(_StepArms):
 
 
 def _arms(arms: ArrayLike, shape: tuple[None, ...]) -> Array:
+    if isinstance(arms, Sequence) and len(arms) == 0:
+        raise ValueError(
+            "arms must hold at least one arm, each a row of d numbers, such as [[1.0, 0.0], [0.0, 1.0]], "
+            "got none"
+        )
     checked = validation.array("arms", arms, shape)
     if checked.size == 0:
         raise ValueError(f"arms must hold at least one arm and one dimension, got shape {checked.shape}")

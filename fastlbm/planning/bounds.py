@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -43,16 +43,44 @@ def opt_bounds(
     >>> bounds.lower, bounds.exact
     (9.0, True)
     """
-    T = validation.integer("T", T, low=1)
-    env.actions.require(T)
-    if env.is_stationary:
-        return _exact(_stationary(env, T), T, "stationary: the best action at every step")
-    if not isinstance(env.actions, Ball):
-        return _finite_bounds(env, T, L, max_period, seed)
-    c = isotropic_scale(env.A0)
-    if env.gamma > 0.0 and c is not None:
-        return _exact(_rising(env, T, c), T, "rising, A0 = c I: theta's direction at every step")
-    return _sandwich(env, T, L, max_period, seed)
+    return OptSearch(env, max_period, seed).bounds(T, L)
+
+
+class OptSearch:
+    """Bounds on OPT at many horizons, those of `opt_bounds`: what they share is searched for once.
+
+    >>> import fastlbm as lbm
+    >>> search = OptSearch(lbm.LBM([0.6, 0.8], m=2, gamma=1.0))
+    >>> [search.bounds(T).lower for T in (1, 4)]
+    [1.0, 9.0]
+    """
+
+    def __init__(self, env: LBM, max_period: int | None = None, seed: Seed = 0) -> None:
+        self.env, self._max_period, self.seed = env, max_period, seed
+        self._values: dict[int, float] = {}
+
+    @cached_property
+    def cycle(self) -> Cycle:
+        return best_cycle(self.env, max_period=self._max_period, seed=self.seed)
+
+    def block_value(self, L: int) -> float:
+        """r~ of the best block on the ball."""
+        if L not in self._values:
+            self._values[L] = _searched_value(self.env, finite_memory(self.env), self.cycle, self.seed, L)
+        return self._values[L]
+
+    def bounds(self, T: int, L: int | None = None) -> OptBounds:
+        """The bounds of T steps, see `opt_bounds`."""
+        T, env = validation.integer("T", T, low=1), self.env
+        env.actions.require(T)
+        if env.is_stationary:
+            return _exact(_stationary(env, T), T, "stationary: the best action at every step")
+        if not isinstance(env.actions, Ball):
+            return _finite_bounds(self, T, L)
+        c = isotropic_scale(env.A0)
+        if env.gamma > 0.0 and c is not None:
+            return _exact(_rising(env, T, c), T, "rising, A0 = c I: theta's direction at every step")
+        return _sandwich(self, T, L)
 
 
 def _exact(value: float, T: int, method: str) -> OptBounds:
@@ -83,32 +111,34 @@ def _rising(env: LBM, T: int, c: float) -> float:
     return float(np.linalg.norm(env.theta)) * float(np.sum((c + np.arange(growing)) ** env.gamma) + steady)
 
 
-def _finite_bounds(env: LBM, T: int, L: int | None, max_period: int | None, seed: Seed) -> OptBounds:
+def _finite_bounds(search: OptSearch, T: int, L: int | None) -> OptBounds:
+    env = search.env
     planner = FinitePlanner(arms_of(env.actions, T), m=finite_memory(env), gamma=env.gamma, A0=env.A0)
     try:
         value = planner.optimum(env.theta, T)
     except ValueError:
         if env.actions.varies:
             raise
-        return _sandwich(env, T, L, max_period, seed)
+        return _sandwich(search, T, L)
     return _exact(value, T, "dynamic programming over the last m actions")
 
 
-def _sandwich(env: LBM, T: int, L: int | None, max_period: int | None, seed: Seed) -> OptBounds:
+def _sandwich(search: OptSearch, T: int, L: int | None) -> OptBounds:
     """The best cycle played, and the sum of best blocks, or T times the largest reward if that is less."""
+    env = search.env
     m = finite_memory(env)
     L = min(T, 30 * max(m, 1) if L is None else validation.integer("L", L, low=1))
-    cycle = best_cycle(env, max_period=max_period, seed=seed)
+    cycle = search.cycle
     lower = max(
         reward_of_cycle(env, np.roll(cycle.actions, -shift, axis=0), T) for shift in range(len(cycle.actions))
     )
     if isinstance(env.actions, Ball):
-        blocks = _full_windows(T, L, partial(_searched_value, env, m, cycle, seed))
+        blocks = _full_windows(T, L, search.block_value)
         most = T * env.reward_bound
     else:
         arms = arms_of(env.actions, T)
         most = T * env.reward_bound * float(np.linalg.norm(arms, axis=1).max())
-        blocks = _sum_of_blocks(env, arms, T, L, most / T, seed)
+        blocks = _sum_of_blocks(env, arms, T, L, most / T, search.seed)
     certified = most <= blocks or not isinstance(env.actions, Ball)
     upper = max(min(blocks, most), lower)
     return OptBounds(

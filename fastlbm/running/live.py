@@ -9,6 +9,7 @@ import math
 import os
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +59,13 @@ class Live:
         self._env = actions if isinstance(actions, LBM) else None
         self.actions: ActionSet = actions.actions if isinstance(actions, LBM) else actions
         if not isinstance(self.actions, ActionSet):
-            raise TypeError(f"actions must be a Ball, a Finite, a Contextual or an LBM, got {actions!r}")
+            hint = ""
+            if isinstance(actions, (np.ndarray, Sequence)):
+                hint = "; for arms write start(Finite(array)), a row each, for the ball start(Ball(d))"
+            raise TypeError(
+                "actions must be a Ball, a Finite, a Contextual or an LBM, got an object of type "
+                f"{type(actions).__name__}{hint}"
+            )
         self._policy = self._fresh(streams(seed)[1])
         self._pending = PendingRewards()
         self._seconds = math.inf  # that the last plan took
@@ -165,10 +172,13 @@ class Live:
             y = validation.real("y", y, low=-validation.LARGEST, high=validation.LARGEST)
             step = self.t - 1 if step is None else validation.integer("step", step, low=0, high=self.t - 1)
             if not self._pending.expects(step):
-                raise ValueError(
-                    f"step must be one whose reward is missing, among the last {PATIENCE} and since the last "
-                    f"restart of the agent, got {step}"
+                hint = (
+                    "which has its reward: call act() for the next step before its update(y)"
+                    if step == self.t - 1
+                    else f"which has its reward, or can have none any more: only the last {PATIENCE} steps "
+                    "since the last restart of the agent can"
                 )
+                raise ValueError(f"step must be one whose reward is missing, got {step}, {hint}")
             self._pending.reward(step, y, self._policy)
 
     def save(self, path: str | os.PathLike[str]) -> Path:

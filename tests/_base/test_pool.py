@@ -6,11 +6,12 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from fastlbm._base import pool as pool_module
 from fastlbm._base.pool import TRIES, UNKNOWN_WORKERS, Pool, Progress
 
 
@@ -199,3 +200,54 @@ def test_threads_may_advance_the_progress(capsys: pytest.CaptureFixture[str]) ->
     with Progress(0, "steps") as silent:
         silent.add(5)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("rarely", [0.0, 60.0])
+def test_progress_in_a_file_is_a_line_now_and_then(
+    rarely: float, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_module, "_RARELY", rarely)
+    with Progress(10, "steps", shown="rarely") as progress:
+        progress.add(10)
+    assert ("10.0/10.0" in capsys.readouterr().err) == (rarely == 0.0)
+
+
+class Cluster(Executor):
+    """As Dask's executor: it knows its workers, who may be gone for a while."""
+
+    def __init__(self) -> None:
+        self._client = self
+        self.looks = 0
+        self.future: Future[Any] = Future()
+
+    def scheduler_info(self) -> dict[str, Any]:
+        self.looks += 1
+        if self.looks == 3:
+            self.future.set_result((7, None))
+        return {"workers": {}}
+
+    def submit(self, *_: Any, **__: Any) -> Future[Any]:
+        return self.future
+
+
+def test_whoever_waits_for_a_cluster_without_workers_is_told_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_module, "_LOOK", 0.01)
+    words = "all workers of the Dask cluster are gone: waiting for new"
+    with pytest.warns(UserWarning, match=words) as told, Pool(Cluster()) as pool:
+        assert list(pool.completed(pow, [("a", {})])) == [("a", 7)]
+    assert len(told) == 1
+
+
+def test_an_executor_that_tells_nothing_of_its_workers_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_module, "_LOOK", 0.01)
+    with ThreadPoolExecutor(1) as threads, Pool(threads) as pool:
+        assert list(pool.completed(nap, [("a", {"seconds": 0.1})])) == [("a", None)]
+
+
+def nap(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def test_progress_is_a_bar_or_rare() -> None:
+    with pytest.raises(ValueError, match="progress must be one of 'rarely', got 'often'"):
+        Progress(10, "steps", shown="often")

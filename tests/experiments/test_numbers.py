@@ -47,7 +47,8 @@ def test_a_stored_study_is_read_and_resumed_without_computing(
         results = study.results(stored)
     read = results.frame
     assert results.numbers == 1
-    assert list(read.columns) == ["env", "agent", "T", "seed", "t", "reward", "observed"]
+    assert list(read.columns)[:7] == ["env", "agent", "T", "seed", "t", "reward", "observed"]
+    assert {"d", "m", "gamma", "sigma", "agent_type"} <= set(read.columns[7:])  # told by the study
     assert len(read) == 2 * 2 * 2
     manifest, before = (stored / "manifest.json").read_bytes(), contents(stored / "pieces")
 

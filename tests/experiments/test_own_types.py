@@ -21,6 +21,7 @@ import fastlbm as lbm
 from fastlbm import cli
 from fastlbm.experiments.grammar import StudyError
 from fastlbm.experiments.own_types import OwnType
+from fastlbm.experiments.report.data import gather
 from fastlbm.running.own import OwnCodeError
 from tests.experiments.test_study import DASK, LOOP, ROOT
 from tests.own_example import MODULE, PlainModel, RidgeGreedy  # type: ignore[attr-defined]
@@ -214,6 +215,86 @@ def test_results_are_read_without_the_file_and_without_running_it(
         {**manifest["study"], "code": {"own": MODULE}, "agent": {"a": {"type": "OFUL"}}}
     )
     assert len(again.spec.cells) == 2
+
+
+def test_arguments_are_columns_and_the_manifest_has_them(file: Path, tmp_path: Path) -> None:
+    file.write_text(PLAIN)
+    results = lbm.Study.from_toml(file).run(tmp_path, progress=False)
+    first = results.settings.iloc[0].to_dict()
+    assert first["env_type"] == "tests.own_example:PlainModel"
+    assert (first["env_m"], first["env_gamma"], first["env_theta"]) == (1, -2.0, "[0.6, 0.8]")
+    assert not {"d", "m", "gamma", "actions"} & first.keys()
+    by_agent = results.settings.groupby("agent", sort=False)[["agent_type", "agent_explore"]].first()
+    assert by_agent["agent_type"].tolist() == ["own:RidgeGreedy", "own:RidgeGreedy", "OFUL"]
+    np.testing.assert_array_equal(by_agent["agent_explore"], [0.1, 0.5, np.nan])
+    assert len(results.plot(against="agent_explore").axes) == 2  # one for each horizon
+    settings = json.loads((tmp_path / "manifest.json").read_text())["settings"]
+    assert settings[0]["env_gamma"] == -2.0
+    piece = next((tmp_path / "pieces").iterdir())
+    assert pd.read_parquet(piece)["d"].unique().tolist() == [2]
+
+
+def test_a_number_too_large_for_a_column_is_a_text(file: Path, tmp_path: Path) -> None:
+    file.write_text(TEXT.replace("explore = [0.1, 0.5]", f"explore = [{2**64}]"))
+    frame = lbm.Study.from_toml(file).run(tmp_path, progress=False).frame
+    assert set(frame["agent_explore"].dropna()) == {str(2**64)}
+
+
+def test_an_own_agent_meets_a_fresh_model_with_every_seed(file: Path, tmp_path: Path) -> None:
+    file.write_text(TEXT.replace("theta = [0.6, 0.8]", "instances = {d = 2}"))
+    study = lbm.Study.from_toml(file)
+    results = study.run(tmp_path, progress=False)
+    cell = next(c for c in study.spec.cells if c.agent_name == "ridge(explore=0.5)" and c.T == 60)
+    models = [cell.model(number) for number in range(4)]
+    for number, env in enumerate(models):
+        seed = np.random.SeedSequence(3, spawn_key=(number,))
+        alone = lbm.run(env, RidgeGreedy(explore=0.5), T=60, seed=seed, record=6)
+        rows = results.frame.query("agent == 'ridge(explore=0.5)' and T == 60 and seed == @number")
+        np.testing.assert_array_equal(rows["reward"], alone.reward)
+    best = np.mean([lbm.opt_bounds(env, 60).upper for env in models])
+    assert results.comparator("rotting", np.array([60]))[0] == pytest.approx(best)
+
+
+BLIND = """
+import numpy as np
+import fastlbm as lbm
+
+class Blind(lbm.OwnEnvironment):
+    actions = lbm.Ball(2)
+    def reset(self, seed):
+        self.rng = np.random.default_rng(seed)
+    def step(self, action):
+        return float(action[0] + 0.1 * self.rng.standard_normal()), None
+"""
+
+
+def test_a_report_of_own_things_says_observed_and_runs_nothing_of_them(file: Path, tmp_path: Path) -> None:
+    (file.parent / "blind.py").write_text(BLIND)
+    file.write_text(TEXT + '[env.blind]\ntype = "blind:Blind"\n')
+    lbm.Study.from_toml(file).run(tmp_path, progress=False)
+    victim = tmp_path / "victim"
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    for name in ("own", "blind"):
+        manifest["study"]["code"][name] += f"\nopen({str(victim)!r}, 'w')\n"
+    assert cli.main(["report", str(tmp_path)]) == 0
+    results = lbm.Study.from_results(tmp_path).results(tmp_path)
+    assert (results.envs.keys(), sorted(results.frame["env"].unique())) == ({"rotting"}, ["blind", "rotting"])
+    content = gather(results, progress=False)
+    assert content["envs"]["blind"]["what"] == "cumulative observed reward"
+    assert content["envs"]["rotting"]["what"] == "cumulative expected reward"
+    assert set(content["envs"]["blind"]["curves"]["oful"]) == {"T", "t", "reward"}
+    assert "opt" in content["envs"]["rotting"]["curves"]["oful"]
+    assert any("blind has no regret: it is an environment of your own" in note for note in content["notes"])
+    assert [(row["env"], row["agent"]) for row in content["behaviour"]] == [("rotting", "oful")]
+    assert "cumulative expected reward (observed in blind), mean" in results.latex()
+    (axes,) = results.plot(envs={"blind": "mine"}).axes
+    assert axes.get_ylabel() == "cumulative observed reward"
+    assert results.plot("regret", envs=["rotting"]).axes
+    # Neither does a forged folder get to run what it brings.
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    content = gather(lbm.Study.from_results(tmp_path).results(tmp_path), progress=False)
+    assert any("the study is not finished" in note for note in content["notes"])
+    assert not victim.exists()
 
 
 def test_two_folders_may_have_files_of_one_name(tmp_path: Path) -> None:

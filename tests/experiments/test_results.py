@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 import fastlbm as lbm
+from fastlbm import plots
 from fastlbm.experiments.results import BANDS, COMPARATORS, StudyResults, band_of, bound_of
+from fastlbm.planning import bounds
 
 
 def test_the_summary_has_means_intervals_and_adjusted_tests(file: Path, tmp_path: Path) -> None:
@@ -166,3 +170,111 @@ def test_bad_arguments_are_refused(changes: dict[str, object], words: str) -> No
     if "confidence" in changes:
         with pytest.raises(ValueError, match=words):
             synthetic().summary(1.0)
+
+
+# --- what is drawn: selection, order, labels, a parameter, pages ------------------------------------------
+
+
+def sweep() -> StudyResults:
+    """Two agents in environments of every m in 0..2 and sigma in 0.1, 0.2; stationary, so that OPT is T."""
+    rows, envs = [], {}
+    for m in range(3):
+        for sigma in (0.1, 0.2):
+            name = f"e(m={m}, sigma={sigma})"
+            envs[name] = lbm.LBM([1.0, 0.0], m=m, gamma=0.0, sigma=sigma)
+            for k, agent in enumerate(("a", "b")):
+                told = {"env": name, "agent": agent, "T": 10, "m": m, "sigma": sigma, "agent_L": float(k + 1)}
+                rows += [
+                    {**told, "seed": s, "t": t, "reward": t - m - k * sigma + (s - 0.5) / 10, "observed": 0.0}
+                    for s in range(2)
+                    for t in (5, 10)
+                ]
+    return StudyResults(pd.DataFrame(rows), envs)
+
+
+def test_agents_and_environments_are_chosen_ordered_and_labelled() -> None:
+    look = {"agents": {"b": "second", "a": "first"}, "envs": ["e(m=1, sigma=0.1)", "e(m=0, sigma=0.1)"]}
+    figure = sweep().plot("regret", band="none", **look)
+    assert [axes.get_title() for axes in figure.axes] == look["envs"]
+    lines = {line.get_label(): line.get_ydata().tolist() for line in figure.axes[0].lines}
+    assert list(lines) == ["second", "first"]
+    np.testing.assert_allclose(lines["first"], [1.0, 1.0])
+    np.testing.assert_allclose(lines["second"], [1.1, 1.1])
+    one = sweep().plot(agents="a", envs={"e(m=0, sigma=0.1)": "nothing remembered"})
+    assert one.axes[0].get_title() == "nothing remembered"
+    with pytest.raises(ValueError, match="agents must be one of 'a', 'b', got 'c'"):
+        sweep().plot(agents=["c"])
+    with pytest.raises(ValueError, match="envs must choose at least one of"):
+        sweep().plot(envs=[])
+
+
+def test_regret_is_drawn_against_a_parameter() -> None:
+    figure = sweep().plot("regret", against="m")
+    panels = [axes for axes in figure.axes if axes.get_visible()]
+    assert [axes.get_title() for axes in panels] == ["sigma=0.1", "sigma=0.2"]
+    (bars,) = [c for c in panels[1].containers if c.get_label() == "b" or c is panels[1].containers[1]]
+    np.testing.assert_allclose(bars.lines[0].get_xdata(), [0, 1, 2])
+    np.testing.assert_allclose(bars.lines[0].get_ydata(), [0.2, 1.2, 2.2])
+    (axes,) = sweep().plot("reward", against="T", envs=["e(m=1, sigma=0.1)"]).axes
+    assert (axes.get_xlabel(), axes.get_title()) == ("T", "")
+    with pytest.raises(ValueError, match="against must be one of 'T', 'm', 'sigma', 'agent_L', got 'width'"):
+        sweep().plot(against="width")
+
+
+def test_environments_of_the_same_parameters_are_averaged() -> None:
+    frame = sweep().frame.assign(sigma=0.1)
+    (axes,) = StudyResults(frame, sweep().envs).plot("regret", against="m").axes
+    np.testing.assert_allclose(axes.containers[1].lines[0].get_ydata(), [0.15, 1.15, 2.15])
+
+
+def test_agents_that_differ_by_the_parameter_are_one_line() -> None:
+    frame = sweep().frame
+    frame["agent"] = "O3M(L=" + frame["agent_L"].astype(str) + ")"
+    (axes,) = StudyResults(frame, sweep().envs).plot(against="agent_L", envs=["e(m=0, sigma=0.1)"]).axes
+    assert len(axes.containers) == 1
+    np.testing.assert_allclose(axes.containers[0].lines[0].get_ydata(), [10.0, 9.9])
+
+
+def test_figures_are_pages_and_a_plot_is_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plots, "pages", lambda panels: [{name: each} for name, each in panels.items()])
+    figures = sweep().figures("reward")
+    assert len(figures) == 6
+    assert "page 2 of 6" in figures[1].legends[0].get_title().get_text()
+    with pytest.warns(UserWarning, match="the panels are on 6 pages, this is the first"):
+        assert sweep().plot().axes[0].get_title() == "e(m=0, sigma=0.1)"
+
+
+def test_a_plot_is_drawn_into_axes() -> None:
+    axes = Figure().subplots()
+    figure = sweep().plot(envs=["e(m=0, sigma=0.1)"], ax=axes)
+    assert figure is axes.figure
+    assert len(axes.lines) == 2
+
+
+def test_a_comparator_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for every agent, nor for every noise, nor again for another figure."""
+    asked, real = Counter(), bounds.best_cycle
+
+    def counted(env: lbm.LBM, **keywords: object) -> object:
+        asked[env.gamma] += 1
+        return real(env, **keywords)
+
+    monkeypatch.setattr(bounds, "best_cycle", counted)
+    results = sweep()
+    for name, env in results.envs.items():
+        results.envs[name] = lbm.LBM(env.theta, m=1, gamma=-1.0 - env.m, sigma=env.sigma)
+    results.plot("regret")
+    results.plot("regret", "lower")
+    results.plot("loglog")
+    results.plot("regret", against="m")
+    assert asked == {-1.0: 1, -2.0: 1, -3.0: 1}
+
+
+def test_progress_is_shown_while_comparators_are_computed(capsys: pytest.CaptureFixture[str]) -> None:
+    results = sweep()
+    results.plot("regret", progress=False)
+    results.plot("regret")  # all is there
+    sweep().plot("regret", progress="rarely")
+    assert capsys.readouterr().err == ""
+    sweep().plot("regret")
+    assert "3.00/3.00" in capsys.readouterr().err

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fastlbm as lbm
+from fastlbm.planning.bounds import OptSearch
 
 THETA = np.array([0.4963, 0.7682, 0.0885]) / np.linalg.norm([0.4963, 0.7682, 0.0885])
 
@@ -165,3 +166,14 @@ def test_bad_horizons() -> None:
         lbm.opt_bounds(env, T=0)
     with pytest.raises(ValueError, match="T=9"):
         lbm.opt_bounds(contextual, T=9)
+
+
+@pytest.mark.parametrize("gamma", [-2.0, 1.0, 0.0])
+def test_many_horizons_have_the_bounds_of_each(gamma: float) -> None:
+    env = lbm.LBM([0.6, 0.8], m=1, gamma=gamma)
+    search = OptSearch(env)
+    for T in (3, 70, 40, 70):
+        one, other = search.bounds(T), lbm.opt_bounds(env, T)
+        assert (one.lower, one.upper, one.exact, one.method) == (
+            other.lower, other.upper, other.exact, other.method,
+        )  # fmt: skip

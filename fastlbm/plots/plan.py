@@ -1,53 +1,20 @@
-"""Plots: own how figures look: arrays in, figures out.
-
-Matplotlib is imported by the function that draws, and pyplot by none.
-"""
+"""Pictures of a plan, and of what an agent believes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ._base import validation
-from ._base.types import Array
+from .._base import validation
+from .._base.types import Array
+from .style import COLUMN, FONT, PAGE, SMALL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-#: Points: a caption's size, and one below it for ticks and legends.
-FONT, SMALL = 8, 7
-#: Inches: the width of a column and of a page.
-COLUMN, PAGE = 3.4, 7.0
-
-
-class Curve(NamedTuple):
-    """A mean over runs (n,) with the edges of its band, at the steps x (n,)."""
-
-    label: str
-    x: NDArray[Any]
-    mean: Array
-    low: Array
-    high: Array
-
-
-class Line(NamedTuple):
-    """Values y (n,) at x (n,)."""
-
-    label: str
-    x: NDArray[Any]
-    y: Array
-
-
-class Growth(NamedTuple):
-    """Regrets that grow with the horizon, one line for each agent, and a bound on them."""
-
-    lines: Sequence[Line]
-    bound: Line
 
 
 def draw_plan(
@@ -169,79 +136,5 @@ def _draw_rewards(axes: Axes, heights: Array, first: int) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def draw_curves(panels: Mapping[str, Sequence[Curve]], *, ylabel: str, note: str = "") -> Figure:
-    """Curves with bands over steps, a panel for each title; the `note` says what the bands are.
-
-    >>> curve = Curve("mine", x=np.arange(3), mean=np.ones(3), low=np.zeros(3), high=np.full(3, 2.0))
-    >>> draw_curves({"one": [curve], "two": [curve]}, ylabel="reward").axes[1].get_title()
-    'two'
-    """
-    figure, axes = _make_panels(list(panels), "step", ylabel)
-    for panel, curves in zip(axes, panels.values(), strict=True):
-        for curve in curves:
-            (line,) = panel.plot(curve.x, curve.mean, linewidth=1.2, label=curve.label)
-            panel.fill_between(
-                curve.x, curve.low, curve.high, color=line.get_color(), alpha=0.25, linewidth=0
-            )
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=SMALL,
-        title=note, title_fontsize=SMALL,
-    )  # fmt: skip
-    return figure
-
-
-def draw_growth(panels: Mapping[str, Growth], *, note: str = "") -> Figure:
-    """Regrets against horizons on log-log axes, a panel for each title."""
-    figure, axes = _make_panels(list(panels), "horizon T", "regret")
-    for panel, growth in zip(axes, panels.values(), strict=True):
-        for label, x, y in growth.lines:
-            panel.loglog(x, y, "o-", markersize=3, linewidth=1.0, label=label)
-        label, x, y = growth.bound
-        panel.loglog(x, y, "--", color="0.4", linewidth=1.0, label=label)
-        panel.legend(frameon=False, fontsize=SMALL - 1)  # labels differ from panel to panel
-    figure.supxlabel(note, fontsize=SMALL)
-    return figure
-
-
-def _make_panels(titles: Sequence[str], xlabel: str, ylabel: str) -> tuple[Figure, list[Axes]]:
-    """A figure with a panel for each title, at most three in a row."""
-    from matplotlib.figure import Figure
-
-    rows, columns = -(-len(titles) // 3), min(len(titles), 3)
-    figure = Figure(figsize=(COLUMN * columns, 2.9 * rows), layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
-    for panel, title in zip(panels, titles, strict=False):
-        panel.set_title(title, fontsize=FONT)
-        panel.set_xlabel(xlabel, fontsize=FONT)
-        panel.set_ylabel(ylabel, fontsize=FONT)
-        panel.tick_params(which="both", labelsize=SMALL)
-        panel.spines[["top", "right"]].set_visible(False)
-    for panel in panels[len(titles) :]:
-        panel.set_visible(False)
-    return figure, panels[: len(titles)]
-
-
 def _short(number: float, digits: int = 2) -> str:
     return f"{number:z.{digits}f}" if 1e-2 <= abs(number) < 1e4 or number == 0.0 else f"{number:.{digits}g}"
-
-
-def picture_path(name: str) -> Path:
-    """`name` as a path that `save` can write: its directory exists, its ending names a format."""
-    from matplotlib.backend_bases import FigureCanvasBase
-
-    path = Path(name)
-    formats = sorted(FigureCanvasBase.get_supported_filetypes())
-    if path.suffix.lower().removeprefix(".") not in formats:
-        raise ValueError(f"out must end with one of .{', .'.join(formats)}, got {name!r}")
-    if not path.parent.is_dir():
-        raise ValueError(f"out must be in a directory that exists, got {name!r}")
-    return path
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write the figure; a PDF has fonts that journals accept."""
-    from matplotlib import rc_context
-
-    with rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}):
-        figure.savefig(path, dpi=300)

@@ -1,0 +1,116 @@
+"""Comparators: own what regret is measured against, each computed once; may touch planning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import theory
+from .._base.pool import Pool, Progress
+from .._base.types import Array, Integers
+from ..agents import OracleGreedy
+from ..model.lbm import LBM
+from ..planning.bounds import OptSearch
+from ..planning.cycles import reward_of_cycle
+from ..planning.plans import OptBounds
+from ..running.episode import run
+
+#: What regret is measured against, and how a figure says it.
+COMPARATORS = {
+    "opt": "OPT (upper bound where not exact)",
+    "lower": "the lower bound on OPT",
+    "best cycle": "the best cycle",
+    "oracle greedy": "oracle greedy",
+}
+#: Horizons at which bounds on OPT are computed for a curve.
+POINTS = 12
+
+
+class Question(NamedTuple):
+    """A comparator of a model at some steps."""
+
+    env: LBM
+    kind: str
+    steps: Integers
+
+
+class Comparators:
+    """The answers that were computed so far, each once."""
+
+    def __init__(self) -> None:
+        self._models: dict[tuple[Any, ...], _Model] = {}
+
+    def compute(self, questions: Iterable[Question], progress: bool | str = False) -> None:
+        """Answer all of them, by one thread a core; the questions about a model by one thread."""
+        asked: dict[int, tuple[_Model, list[Question]]] = {}
+        for question in questions:
+            model = self._model(question.env)
+            if not model.knows(question):
+                asked.setdefault(id(model), (model, []))[1].append(question)
+        tasks = [(None, {"model": model, "questions": mine}) for model, mine in asked.values()]
+        with Progress(len(tasks), "comparators", shown=progress) as bar, Pool() as pool:
+            for _ in pool.completed(_answer_all, tasks):
+                bar.add(1)
+
+    def answer(self, question: Question) -> Array:
+        """The comparator at the steps."""
+        return self._model(question.env).answer(question)
+
+    def _model(self, env: LBM) -> _Model:
+        silent = LBM(env.theta, env.m, env.gamma, env.A0, sigma=0.0, actions=env.actions)
+        return self._models.setdefault(silent._key(), _Model(silent))
+
+
+class _Model:
+    """A model without noise, which changes no comparator, and what is known of it."""
+
+    def __init__(self, env: LBM) -> None:
+        self._env, self._search = env, OptSearch(env)
+        self._bounds: dict[int, OptBounds] = {}
+        self._answers: dict[tuple[str, bytes], Array] = {}
+
+    def knows(self, question: Question) -> bool:
+        return (question.kind, question.steps.tobytes()) in self._answers
+
+    def answer(self, question: Question) -> Array:
+        if not self.knows(question):
+            found = self._compute(question.kind, question.steps)
+            self._answers[question.kind, question.steps.tobytes()] = found
+        return self._answers[question.kind, question.steps.tobytes()]
+
+    def _compute(self, kind: str, steps: Integers) -> Array:
+        if kind == "oracle greedy":
+            return run(self._env, OracleGreedy(), int(steps[-1]), record=steps).reward
+        if kind == "best cycle":
+            actions = self._search.cycle.actions
+            return np.array([reward_of_cycle(self._env, actions, int(T)) for T in steps], dtype=np.float64)
+        side = "upper" if kind == "opt" else "lower"
+        chosen = steps[np.unique(np.linspace(0, len(steps) - 1, POINTS).round().astype(int))]
+        values = [float(getattr(self._bounds_at(int(T)), side)) for T in chosen]
+        return np.interp(steps, [0, *chosen], [0.0, *values])
+
+    def _bounds_at(self, T: int) -> OptBounds:
+        if T not in self._bounds:
+            self._bounds[T] = self._search.bounds(T)
+        return self._bounds[T]
+
+
+def _answer_all(model: _Model, questions: list[Question]) -> None:
+    for question in questions:
+        model.answer(question)
+
+
+def bound_of(env: LBM, T: Array | Integers) -> Array:
+    """Theorem 1's bound at the horizons where it holds, NaN elsewhere."""
+    m = 0 if env.is_stationary else env.m
+    if m == np.inf:
+        return np.full(len(T), np.nan)
+    least = int(m) ** 2 * env.d**2 + 1
+    return np.array(
+        [
+            theory.regret_bound(int(t), env.d, int(m), env.gamma, A0=env.A0) if t >= least else np.nan
+            for t in T
+        ]
+    )

@@ -1,0 +1,178 @@
+"""What a report shows: owns the numbers of its page, as plain lists and dictionaries."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..comparators import COMPARATORS, Question, bound_of
+from ..parameters import of_env_names
+from ..statistics import BANDS, band_of, intervals
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Points of a curve on the page, at most.
+POINTS = 100
+#: Digits of a number on the page.
+DIGITS = 6
+#: Steps of a run that are played again to show what an agent does, and the seconds for all of them.
+REPLAYED, REPLAY_SECONDS = 120, 6.0
+CONFIDENCE = 0.95
+#: The share of a reward below which a regret is rounding.
+_ROUNDING = 1e-11
+
+
+def gather(results: Any, notes: Sequence[str] = (), progress: bool | str = True) -> dict[str, Any]:
+    """Everything on the page of `results`, a `StudyResults`, fit for strict JSON."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        summary = results.summary(CONFIDENCE)
+        rows = results.paired_rows()
+        usable, refused = _comparators(results, rows, progress)
+        envs = {env: _environment(results, env, mine, usable[env]) for env, mine in rows.items()}
+        behaviour = _behaviour(results)
+    words = list(dict.fromkeys([*notes, *(str(each.message) for each in told), *refused]))
+    content: dict[str, Any] = _plain(
+        {
+            "name": results.name,
+            "facts": dict(results.facts),
+            "numbers": results.numbers,
+            "settings": _table(results.settings),
+            "summary": _table(summary),
+            "agents": list(dict.fromkeys(results.frame["agent"])),
+            "comparators": COMPARATORS,
+            "band": BANDS["bootstrap"].format(CONFIDENCE),
+            "parameters": ["T", *of_env_names(results.settings)],
+            "envs": envs,
+            "behaviour": behaviour,
+            "notes": words,
+        }
+    )
+    return content
+
+
+def _comparators(
+    results: Any, rows: dict[str, pd.DataFrame], progress: bool | str
+) -> tuple[dict[str, list[str]], list[str]]:
+    """The comparators that each environment has, all computed, and why others have none."""
+    usable: dict[str, list[str]] = {env: [] for env in rows}
+    refused, questions = [], []
+    for env, mine in rows.items():
+        model = results.envs.get(env)
+        if model is None:
+            refused.append(f"{env} has no regret: it is an environment of your own, not an LBM")
+            continue
+        for kind in COMPARATORS:
+            try:  # a cycle needs sets that stay, a bound a memory that ends
+                first = np.array([1], dtype=np.int64)
+                results._comparators.answer(Question(model, kind, first))
+            except ValueError as error:
+                refused.append(f"{env} is not compared with {COMPARATORS[kind]}: {error}")
+                continue
+            usable[env].append(kind)
+            questions += list(results.questions({env: mine}, "regret", kind, None))
+            questions += list(results.questions({env: mine}, "loglog", kind, None))
+    results._comparators.compute(questions, progress)
+    return usable, refused
+
+
+def _environment(results: Any, env: str, rows: pd.DataFrame, kinds: list[str]) -> dict[str, Any]:
+    """Curves and final values of all agents in an environment, as reward and as regret."""
+    settings = results.settings
+    mine = settings[settings["env"] == env]
+    parameters = mine.iloc[0][of_env_names(mine)].to_dict()
+    curves: dict[str, Any] = {}
+    for agent, every in rows.groupby("agent", sort=False):
+        longest = every[every["T"] == every["T"].max()]
+        table = longest.pivot(index="t", columns="seed", values="reward")
+        keep = np.unique(np.linspace(0, len(table) - 1, POINTS).round().astype(int))
+        t, values = table.index.to_numpy(), table.to_numpy()
+        shown = {"T": int(every["T"].max()), "t": t[keep], "reward": _curve(values[keep])}
+        for kind in kinds:
+            best = results.opponents(env, t, kind, table.columns)
+            shown[kind] = _curve(_difference(best, values)[keep])
+        curves[str(agent)] = shown
+    steps = np.unique(np.geomspace(1, int(rows["T"].max()), 40).round().astype(np.int64))
+    model = results.envs.get(env)
+    bound = np.full(len(steps), np.nan) if model is None else bound_of(model, steps)
+    return {
+        "what": results.what_of("reward", {env: env}),
+        "parameters": parameters,
+        "curves": curves,
+        "final": _finals(results, env, rows, kinds),
+        "bound": {"T": steps, "value": bound},
+    }
+
+
+def _difference(best: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The regret, 0 where it is but rounding: on a logarithmic axis that would be a line of its own."""
+    regret: np.ndarray = best - values
+    regret[np.abs(regret) < _ROUNDING * np.maximum(np.abs(best), np.abs(values))] = 0.0
+    return regret
+
+
+def _curve(values: np.ndarray) -> dict[str, Any]:
+    """Mean and band of values (points, seeds)."""
+    low, high = band_of(values, "bootstrap", CONFIDENCE)
+    return {"mean": values.mean(axis=1), "low": low, "high": high}
+
+
+def _finals(results: Any, env: str, rows: pd.DataFrame, kinds: list[str]) -> list[dict[str, Any]]:
+    """Final reward and regrets of each agent at each horizon, with intervals of their means."""
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    for kind in ["reward", *kinds]:
+        last = results.final(env, rows, None if kind == "reward" else kind)
+        for (agent, T), group in last.groupby(["agent", "T"], sort=False):
+            values = group["value"].to_numpy()[:, None]
+            if kind != "reward":
+                rewards = group["reward"].to_numpy()[:, None]
+                values = _difference(values + rewards, rewards)
+            low, high = intervals(values, CONFIDENCE)
+            row = found.setdefault((agent, T), {"agent": agent, "T": int(T)})
+            row[kind] = {"mean": values.mean(), "low": low[0], "high": high[0]}
+    return list(found.values())
+
+
+def _behaviour(results: Any) -> list[dict[str, Any]]:
+    """What agents did at the beginning of seed 0, as long as the time allows; not those of one's own."""
+    found: list[dict[str, Any]] = []
+    if results.replay is None:
+        return found
+    begin = time.perf_counter()
+    longest = results.settings.groupby(["env", "agent"], sort=False)["T"].max()
+    for place, ((env, agent), T) in enumerate(longest.items()):
+        if time.perf_counter() - begin > REPLAY_SECONDS:
+            warnings.warn(
+                f"{len(longest) - place} of {len(longest)} agents in their environments are not shown "
+                "at work: it would take too long",
+                stacklevel=2,
+            )
+            break
+        again = results.replay(env, agent, int(T), REPLAYED)
+        if again is not None:
+            found.append({"env": env, "agent": agent, **again})
+    return found
+
+
+def _table(frame: pd.DataFrame) -> dict[str, Any]:
+    columns = [name for name in frame if not frame[name].isna().all()]
+    return {"columns": columns, "rows": frame[columns].astype(object).values.tolist()}
+
+
+def _plain(value: Any) -> Any:
+    """The value for strict JSON, in few digits; None for what is no number."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+    return value

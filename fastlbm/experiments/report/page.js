@@ -1,0 +1,235 @@
+"use strict";
+const data = JSON.parse(document.getElementById("data").textContent);
+const at = (id) => document.getElementById(id);
+// Okabe and Ito's colours, told apart by the colour-blind; dashes tell the rest.
+const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"];
+const DASHES = ["solid", "dash", "dot", "dashdot"];
+const CONFIG = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d"] };
+
+function make(tag, properties, parent) {
+  const element = Object.assign(document.createElement(tag), properties);
+  if (parent) parent.append(element);
+  return element;
+}
+function shown(value) {
+  if (value === null || value === undefined) return "";
+  if (typeof value !== "number") return String(value);
+  return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(4)));
+}
+function fade(colour, alpha) {
+  const parts = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
+  return `rgba(${parts.join(",")},${alpha})`;
+}
+const look = (agent) => {
+  const k = data.agents.indexOf(agent);
+  return { colour: COLOURS[k % COLOURS.length], dash: DASHES[Math.floor(k / COLOURS.length) % DASHES.length] };
+};
+function layout(xtitle, ytitle, log) {
+  const axis = { type: log ? "log" : "linear", automargin: true, gridcolor: "#eceff2", zerolinecolor: "#c9ced4",
+    exponentformat: "power" };
+  return {
+    xaxis: { ...axis, title: { text: xtitle } }, yaxis: { ...axis, title: { text: ytitle } },
+    hovermode: "x unified", margin: { l: 10, r: 10, t: 30, b: 10 }, paper_bgcolor: "#fff", plot_bgcolor: "#fff",
+    legend: { orientation: "h", y: -0.22, yanchor: "top", x: 0, xanchor: "left" }, font: { size: 13 },
+  };
+}
+// The slope of log y over log x where both are positive, over the second half of log x.
+function exponent(x, y) {
+  let pairs = x.map((v, k) => [Math.log(v), Math.log(y[k])]).filter(([a, b]) => isFinite(a) && isFinite(b));
+  if (pairs.length < 2) return null;
+  const n = pairs.length, mx = pairs.reduce((s, p) => s + p[0], 0) / n, my = pairs.reduce((s, p) => s + p[1], 0) / n;
+  const up = pairs.reduce((s, p) => s + (p[0] - mx) * (p[1] - my), 0);
+  const down = pairs.reduce((s, p) => s + (p[0] - mx) ** 2, 0);
+  return down > 0 ? up / down : null;
+}
+const words = (agent, slope) => agent + (slope === null ? "" : `, exponent ${slope.toFixed(2)}`);
+
+const chosen = () => ({
+  env: at("env").value, quantity: at("quantity").value, comparator: at("comparator").value,
+  log: at("axes").value === "log", against: at("against").value,
+  agents: [...at("agents").querySelectorAll("input:checked")].map((box) => box.value),
+});
+const kindOf = (choice) => (choice.quantity === "reward" ? "reward" : choice.comparator);
+const nameOf = (choice) => (choice.quantity === "reward" ? data.envs[choice.env].what : "regret");
+const against = (choice) => (choice.quantity === "reward" ? "" : `regret against ${data.comparators[choice.comparator]}; `);
+
+function drawCurves(choice) {
+  const env = data.envs[choice.env], kind = kindOf(choice), traces = [];
+  for (const agent of choice.agents) {
+    const curve = env.curves[agent];
+    if (!curve || !curve[kind]) continue;
+    const { colour, dash } = look(agent), line = curve[kind], group = { legendgroup: agent, x: curve.t };
+    const half = Math.floor(curve.t.length / 2);
+    const slope = choice.log ? exponent(curve.t.slice(half), line.mean.slice(half)) : null;
+    const edge = { ...group, mode: "lines", line: { width: 0 }, showlegend: false, hoverinfo: "skip" };
+    traces.push({ ...edge, y: line.low }, { ...edge, y: line.high, fill: "tonexty", fillcolor: fade(colour, 0.2) });
+    traces.push({ ...group, y: line.mean, name: words(agent, slope), mode: "lines",
+      line: { color: colour, dash, width: 2 }, hovertemplate: "%{y:.5g}" });
+  }
+  if (choice.log && choice.quantity === "regret" && env.bound.value.some((v) => v !== null)) {
+    traces.push({ x: env.bound.T, y: env.bound.value, name: "Theorem 1", mode: "lines",
+      line: { color: "#777", dash: "dash", width: 1.5 }, hovertemplate: "%{y:.3g}" });
+  }
+  Plotly.react("curves", traces, layout("step", nameOf(choice), choice.log), CONFIG);
+  at("curves-note").textContent = !traces.length ? "Nothing to show: see the warnings below." : `${against(choice)}bands: ${data.band}` +
+    (choice.log ? "; exponents are fitted to the second half of the points" : "");
+}
+function drawGrowth(choice) {
+  const env = data.envs[choice.env], regrets = env.final.filter((row) => row[choice.comparator]);
+  const several = new Set(regrets.map((row) => row.T)).size > 1;
+  at("growth-part").hidden = !several;
+  if (!several) return;
+  const traces = [];
+  for (const agent of choice.agents) {
+    const rows = env.final.filter((row) => row.agent === agent && row[choice.comparator]);
+    rows.sort((one, two) => one.T - two.T);
+    const x = rows.map((row) => row.T), y = rows.map((row) => row[choice.comparator].mean), { colour, dash } = look(agent);
+    traces.push({ x, y, name: words(agent, exponent(x, y)), mode: "lines+markers",
+      line: { color: colour, dash, width: 2 }, hovertemplate: "%{y:.5g}" });
+  }
+  const T = env.final.map((row) => row.T), least = Math.min(...T), most = Math.max(...T);
+  const keep = env.bound.T.map((t, k) => k).filter((k) => env.bound.T[k] >= least && env.bound.T[k] <= most);
+  if (keep.some((k) => env.bound.value[k] !== null)) {
+    traces.push({ x: keep.map((k) => env.bound.T[k]), y: keep.map((k) => env.bound.value[k]), name: "Theorem 1",
+      mode: "lines", line: { color: "#777", dash: "dash", width: 1.5 }, hovertemplate: "%{y:.3g}" });
+  }
+  Plotly.react("growth", traces, layout("horizon T", "final regret", true), CONFIG);
+}
+// Final values over a parameter, where all others are those of the chosen environment.
+function drawAgainst(choice) {
+  const name = choice.against, kind = kindOf(choice), mine = data.envs[choice.env].parameters;
+  const others = data.parameters.filter((p) => p !== name && p !== "T");
+  const same = Object.values(data.envs).filter((env) => others.every((p) => env.parameters[p] === mine[p]));
+  const longest = Math.max(...data.envs[choice.env].final.map((row) => row.T));
+  const traces = [];
+  for (const agent of choice.agents) {
+    const points = new Map();
+    for (const env of same) {
+      for (const row of env.final) {
+        if (row.agent !== agent || !row[kind] || (name !== "T" && row.T !== longest)) continue;
+        const x = name === "T" ? row.T : env.parameters[name];
+        if (!points.has(x)) points.set(x, []);
+        points.get(x).push(row[kind]);
+      }
+    }
+    const xs = [...points.keys()].sort((a, b) => a - b);
+    const mean = (x, key) => points.get(x).reduce((s, v) => s + v[key], 0) / points.get(x).length;
+    const y = xs.map((x) => mean(x, "mean")), { colour, dash } = look(agent);
+    traces.push({ x: xs, y, name: agent, mode: "lines+markers", line: { color: colour, dash, width: 2 },
+      error_y: { type: "data", symmetric: false, array: xs.map((x, k) => mean(x, "high") - y[k]),
+        arrayminus: xs.map((x, k) => y[k] - mean(x, "low")), color: colour, thickness: 1.2 },
+      hovertemplate: "%{y:.5g}" });
+  }
+  Plotly.react("against-figure", traces, layout(name, `final ${nameOf(choice).replace("cumulative ", "")}`, false), CONFIG);
+  const rest = others.filter((p) => mine[p] !== null && mine[p] !== undefined).map((p) => `${p}=${shown(mine[p])}`);
+  at("against-note").textContent = `${against(choice)}the other parameters are those of ${choice.env}: ` +
+    `${rest.join(", ")}${name === "T" ? "" : `, T=${longest}`}; bars: ${data.band.split(",")[0]}`;
+}
+function drawBehaviour(choice) {
+  const part = at("behaviour");
+  part.querySelectorAll(".picture").forEach((picture) => Plotly.purge(picture));
+  part.replaceChildren();
+  const rows = data.behaviour.filter((row) => row.env === choice.env && choice.agents.includes(row.agent));
+  at("work-note").textContent = rows.length
+    ? `The first ${rows[0].actions[0].length} steps of seed 0: a row for each coordinate of the actions, and below the expected rewards.`
+    : "No agent was played again here.";
+  for (const row of rows) {
+    const box = make("div", { className: "agent-work" }, part);
+    make("h3", { textContent: `${row.agent}: ${row.plans} plans` }, box);
+    const picture = make("div", { className: "picture" }, box), d = row.actions.length;
+    picture.style.height = `${190 + Math.min(22 * d, 260)}px`;
+    const axes = layout("step", "", false);
+    axes.hovermode = "closest";
+    axes.yaxis = { domain: [0.45, 1], autorange: "reversed", automargin: true, dtick: d <= 12 ? 1 : undefined,
+      title: { text: "coordinate" } };
+    axes.yaxis2 = { domain: [0, 0.36], automargin: true, title: { text: "reward" }, gridcolor: "#eceff2" };
+    axes.xaxis = { automargin: true, anchor: "y2", title: { text: "step" } };
+    axes.showlegend = false;
+    const steps = row.rewards.map((_, k) => k + 1);
+    Plotly.react(picture, [
+      { type: "heatmap", x: steps, y: row.actions.map((_, k) => k + 1), z: row.actions, zmin: -1, zmax: 1,
+        colorscale: "Cividis", colorbar: { thickness: 10, len: 0.55, y: 0.75 } },
+      { type: "bar", x: steps, y: row.rewards, yaxis: "y2", marker: { color: look(row.agent).colour } },
+    ], axes, CONFIG);
+    if (row.beliefs) make("p", { className: "note", textContent: row.beliefs }, box);
+  }
+}
+function drawAll() {
+  const choice = chosen();
+  drawCurves(choice); drawGrowth(choice); drawAgainst(choice); drawBehaviour(choice);
+}
+function fillTable(table, { columns, rows }) {
+  table.replaceChildren();
+  const head = make("tr", {}, make("thead", {}, table)), body = make("tbody", {}, table);
+  const numeric = columns.map((_, k) => rows.every((row) => row[k] === null || typeof row[k] === "number"));
+  columns.forEach((name, k) => make("th", { textContent: name, className: numeric[k] ? "number" : "", scope: "col" }, head));
+  for (const row of rows) {
+    const line = make("tr", {}, body);
+    row.forEach((value, k) => make("td", { textContent: shown(value), className: numeric[k] ? "number" : "" }, line));
+  }
+}
+function fillSummary() {
+  const { columns, rows } = data.summary, table = at("summary"), p = columns.indexOf("p_vs_best");
+  const order = { column: -1, direction: 1 };
+  const fill = () => {
+    const sorted = [...rows];
+    if (order.column >= 0) {
+      const value = (row) => row[order.column];
+      sorted.sort((one, two) => {
+        if (value(one) === null || value(two) === null) return (value(one) === null) - (value(two) === null);
+        return order.direction * (value(one) < value(two) ? -1 : value(one) > value(two) ? 1 : 0);
+      });
+    }
+    fillTable(table, { columns, rows: sorted });
+    [...table.tBodies[0].rows].forEach((line, k) => line.classList.toggle("best", p < 0 || sorted[k][p] === null));
+    [...table.tHead.rows[0].cells].forEach((cell, k) => {
+      cell.tabIndex = 0;
+      if (k === order.column) cell.ariaSort = order.direction > 0 ? "ascending" : "descending";
+      const sort = () => {
+        order.direction = k === order.column ? -order.direction : 1;
+        order.column = k;
+        fill();
+      };
+      cell.addEventListener("click", sort);
+      cell.addEventListener("keydown", (event) => { if (event.key === "Enter") sort(); });
+    });
+  };
+  fill();
+}
+function fillFacts() {
+  const study = data.facts.study || {}, versions = data.facts.versions || {}, rows = [];
+  for (const key of ["seed", "seeds", "T", "record", "spacing"]) if (key in study) rows.push([key, JSON.stringify(study[key])]);
+  for (const [name, version] of Object.entries(versions)) rows.push([name, version]);
+  for (const [name, value] of Object.entries(data.facts.machine || {})) rows.push([name, value]);
+  for (const key of ["fingerprint", "described", "last written"]) if (data.facts[key]) rows.push([key, data.facts[key]]);
+  rows.push(["version of the numbers", String(data.numbers)]);
+  fillTable(at("facts"), { columns: ["what", "value"], rows });
+  const envs = Object.keys(data.envs).length;
+  at("lead").textContent = `${envs} environment${envs === 1 ? "" : "s"}, ${data.agents.length} agent` +
+    `${data.agents.length === 1 ? "" : "s"}` + (study.seeds ? `, ${study.seeds} seeds` : "");
+  for (const note of data.notes.length ? data.notes : ["None."]) make("li", { textContent: note }, at("notes"));
+}
+function start() {
+  for (const env of Object.keys(data.envs)) make("option", { value: env, textContent: env }, at("env"));
+  const there = new Set(Object.values(data.envs).flatMap((env) => Object.values(env.curves).flatMap(Object.keys)));
+  for (const [kind, name] of Object.entries(data.comparators)) {
+    if (there.has(kind)) make("option", { value: kind, textContent: name }, at("comparator"));
+  }
+  const values = (p) => new Set(p === "T" ? data.summary.rows.map((row) => row[data.summary.columns.indexOf("T")])
+    : Object.values(data.envs).map((env) => env.parameters[p]));
+  const varied = data.parameters.filter((p) => values(p).size > 1 && [...values(p)].every((v) => typeof v === "number"));
+  for (const name of varied.length ? varied : ["T"]) make("option", { value: name, textContent: name }, at("against"));
+  for (const agent of data.agents) {
+    const label = make("label", {}, at("agents"));
+    make("input", { type: "checkbox", value: agent, checked: true }, label);
+    label.append(agent);
+  }
+  at("controls").addEventListener("change", drawAll);
+  at("controls").addEventListener("submit", (event) => event.preventDefault());
+  at("against").addEventListener("change", drawAll);
+  window.addEventListener("beforeprint", () => document.querySelectorAll(".figure, .picture").forEach((figure) => {
+    if (figure.data) Plotly.Plots.resize(figure);
+  }));
+  fillSummary(); fillTable(at("settings"), data.settings); fillFacts(); drawAll();
+}
+start();

@@ -1,0 +1,295 @@
+"""The report of a study, as data and in a real browser."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fastlbm as lbm
+from fastlbm import cli
+from fastlbm.experiments.report import data as report_data
+from fastlbm.experiments.report.data import gather
+from fastlbm.experiments.results import StudyResults
+from tests.experiments.browser import as_desk, as_phone, keep_screenshot, open_browser, wait_for, why_not
+
+NASTY = "</script><script>alert(1)</script><!--"
+DOCUMENT: dict[str, Any] = {
+    "name": "a small report",
+    "seed": 2, "seeds": 5, "T": [40, 90], "record": 30,
+    "env": {
+        "rotting": {"theta": [0.6, 0.8], "m": 1, "grid": {"gamma": [-1.0, -2.0, -3.0]}},
+        NASTY: {"theta": [0.6, 0.8], "m": 1, "gamma": -2.0, "actions": {"finite": [[1.0, 0.0], [0.0, 1.0]]}},
+    },
+    "agent": {
+        "greedy": {"type": "OracleGreedy"},
+        "learner": {"type": "O3M", "m": "env", "gamma": "env", "L": 5, "subgaussian": "env"},
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("study")
+    lbm.Study.from_dict(DOCUMENT).run(out, progress=False)
+    return out
+
+
+@pytest.fixture(scope="module")
+def results(folder: Path) -> StudyResults:
+    return lbm.Study.from_dict(DOCUMENT).results(folder)
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> Path:
+    assert cli.main(["report", str(folder)]) == 0
+    return folder / "report.html"
+
+
+def longest(results: StudyResults, env: str, agent: str) -> pd.DataFrame:
+    frame = results.frame
+    return frame[(frame["env"] == env) & (frame["agent"] == agent) & (frame["T"] == 90)]
+
+
+# --- the data ---------------------------------------------------------------------------------------------
+
+
+def test_the_page_holds_all_that_it_needs(page: Path, results: StudyResults) -> None:
+    text = page.read_text()
+    assert not re.search(r"<(script|link|img|iframe)[^>]*\b(src|href)=\"(?!data:)", text)
+    (inside,) = re.findall(r'<script id="data" type="application/json">(.*?)</script>', text)
+    content = json.loads(inside, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    assert content["name"] == "a small report"
+    assert list(content["envs"]) == list(results.envs)
+    assert len(text.encode()) < 10e6
+
+
+def test_means_and_regrets_are_those_of_the_frame(results: StudyResults) -> None:
+    content = gather(results, progress=False)
+    for env, shown in content["envs"].items():
+        for agent, curve in shown["curves"].items():
+            mine = longest(results, env, agent)
+            means = mine.groupby("t")["reward"].mean()
+            np.testing.assert_allclose(curve["reward"]["mean"], means[curve["t"]], rtol=1e-5)
+            opt = results.comparator(env, means.index.to_numpy(), "opt")
+            regret = opt - means.to_numpy()
+            np.testing.assert_allclose(curve["opt"]["mean"], regret, rtol=1e-4, atol=1e-5)
+            assert curve["t"][-1] == 90
+        final = {(row["agent"], row["T"]): row["reward"]["mean"] for row in shown["final"]}
+        assert len(final) == 4
+    summary = results.summary()
+    columns = content["summary"]["columns"]
+    shown_means = [row[columns.index("mean")] for row in content["summary"]["rows"]]
+    np.testing.assert_allclose(shown_means, summary["mean"], rtol=1e-5)
+
+
+def test_what_is_played_again_is_the_run(results: StudyResults) -> None:
+    study = lbm.Study.from_dict(DOCUMENT)
+    for cell in study.spec.cells:
+        seed = np.random.SeedSequence(2, spawn_key=(0,))
+        run = lbm.run(cell.env, cell.agent, cell.T, seed=seed, keep_actions=True)
+        assert results.replay is not None
+        again = results.replay(cell.env_name, cell.agent_name, cell.T, 30)
+        np.testing.assert_allclose(again["actions"].T, run.actions[:30], atol=6e-4)
+        np.testing.assert_allclose(np.cumsum(again["rewards"]), run.reward[:30])
+
+
+def test_agents_are_played_again_while_there_is_time(
+    results: StudyResults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert len(gather(results, progress=False)["behaviour"]) == 8
+    monkeypatch.setattr(report_data, "REPLAY_SECONDS", -1.0)
+    content = gather(results, progress=False)
+    assert content["behaviour"] == []
+    assert any(
+        "8 of 8 agents in their environments are not shown at work" in note for note in content["notes"]
+    )
+
+
+def test_a_comparator_that_is_not_there_is_told(tmp_path: Path) -> None:
+    arms = np.random.default_rng(0).uniform(-0.5, 0.5, (8, 2, 2)).tolist()
+    env = {"theta": [0.6, 0.8], "m": 1, "gamma": -2.0, "actions": {"contextual": arms}}
+    document = {"T": 8, "seeds": 2, "env": {"e": env}, "agent": {"a": {"type": "OracleGreedy"}}}
+    content = gather(lbm.Study.from_dict(document).run(tmp_path, progress=False), progress=False)
+    assert set(content["envs"]["e"]["curves"]["a"]) == {"T", "t", "reward", "opt", "lower", "oracle greedy"}
+    assert any(
+        "e is not compared with the best cycle: env.actions must be" in note for note in content["notes"]
+    )
+
+
+def test_many_runs_have_a_report_as_well(tmp_path: Path) -> None:
+    env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)
+    runs = lbm.run_many(env, {"greedy": lbm.OracleGreedy()}, T=20, seeds=2, record=5)
+    path = runs.as_study().report(tmp_path / "runs.html", progress=False)
+    assert "<title>study</title>" in path.read_text()
+    with pytest.raises(FileExistsError, match="path must be a new file"):
+        runs.as_study().report(path)
+
+
+def test_a_report_without_plotly_says_what_to_install(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    assert cli.main(["report", str(folder), "--out", str(folder / "other.html")]) == 2
+    assert 'pip install "fastlbm[report]"' in capsys.readouterr().err
+
+
+# --- in a browser -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    if why_not():
+        pytest.skip(f"a page is tested in a browser: {why_not()}")
+    with open_browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def shown(browser: Any, page: Path) -> Any:
+    """The page, freshly loaded and drawn."""
+    as_desk(browser)
+    browser.get(page.as_uri())
+    wait_for(lambda: browser.execute_script("return document.querySelectorAll('.picture .main-svg').length"))
+    return browser
+
+
+def choose(browser: Any, control: str, value: str) -> None:
+    from selenium.webdriver.support.ui import Select
+
+    Select(browser.find_element("id", control)).select_by_value(value)
+
+
+def lines(browser: Any, figure: str = "curves") -> dict[str, Any]:
+    """What a figure shows: its named lines."""
+    code = f"return document.getElementById('{figure}').data.filter(t => t.name).map(t => [t.name, t.x, t.y])"
+    return {name: (x, y) for name, x, y in browser.execute_script(code)}
+
+
+def axis(browser: Any, figure: str, name: str) -> Any:
+    return browser.execute_script(f"return document.getElementById('{figure}').layout.{name}")
+
+
+def test_the_page_loads_without_errors_and_without_network(shown: Any) -> None:
+    assert shown.get_log("browser") == []
+    assert shown.execute_script("return performance.getEntriesByType('resource').length") == 0
+    assert shown.find_element("tag name", "h1").text == "a small report"
+    assert shown.find_element("id", "lead").text == "4 environments, 2 agents, 5 seeds"
+    keep_screenshot(shown, "report")
+
+
+def test_the_numbers_shown_are_those_of_the_frame(shown: Any, results: StudyResults) -> None:
+    for env in results.envs:
+        choose(shown, "env", env)
+        for agent, (x, y) in lines(shown).items():
+            mine = longest(results, env, agent)
+            np.testing.assert_allclose(y, mine.groupby("t")["reward"].mean()[x], rtol=1e-5)
+    summary = results.summary()
+    rows = "[...document.querySelectorAll('#summary tbody tr')]"
+    cells = shown.execute_script(f"return {rows}.map(r => [...r.cells].map(c => c.textContent))")
+    assert [row[2] for row in cells] == summary["agent"].tolist()
+    assert [float(row[4]) for row in cells] == pytest.approx(summary["mean"].tolist(), rel=1e-3)
+
+
+def test_the_controls_change_the_picture(shown: Any, results: StudyResults) -> None:
+    reward = lines(shown)
+    assert list(reward) == ["greedy", "learner"]
+    choose(shown, "quantity", "regret")
+    regret, env = lines(shown), next(iter(results.envs))
+    for agent, (x, y) in regret.items():
+        opt = results.comparator(env, np.array(x), "opt")
+        np.testing.assert_allclose(y, opt - np.array(reward[agent][1]), atol=1e-3)
+    choose(shown, "comparator", "oracle greedy")
+    np.testing.assert_allclose(lines(shown)["greedy"][1], 0.0, atol=1e-4)
+    assert "regret against oracle greedy" in shown.find_element("id", "curves-note").text
+    choose(shown, "comparator", "opt")
+    choose(shown, "axes", "log")
+    assert axis(shown, "curves", "xaxis.type") == axis(shown, "curves", "yaxis.type") == "log"
+    assert any("exponent" in name for name in lines(shown))
+    assert "Theorem 1" in lines(shown)
+    shown.find_element("css selector", "#agents input[value=greedy]").click()
+    assert [name.split(",")[0] for name in lines(shown)] == ["learner", "Theorem 1"]
+    choose(shown, "env", NASTY)
+    assert len(shown.find_elements("css selector", "#behaviour .picture")) == 1
+    assert shown.get_log("browser") == []
+    keep_screenshot(shown, "report-controls")
+
+
+def test_growth_and_parameters_are_drawn(shown: Any, results: StudyResults) -> None:
+    growth = lines(shown, "growth")
+    assert growth["Theorem 1"]
+    assert [x for name, (x, _) in growth.items() if name != "Theorem 1"] == [[40, 90], [40, 90]]
+    choose(shown, "against", "gamma")
+    found = lines(shown, "against-figure")
+    final = results.frame.query("agent == 'learner' and t == 90 and T == 90 and actions == 'ball'")
+    means = final.groupby("gamma")["reward"].mean()
+    assert found["learner"][0] == [-3, -2, -1]
+    np.testing.assert_allclose(found["learner"][1], means, rtol=1e-5)
+    choose(shown, "against", "T")
+    assert lines(shown, "against-figure")["learner"][0] == [40, 90]
+
+
+def test_the_table_is_sorted_by_a_click(shown: Any) -> None:
+    def means() -> list[float]:
+        code = "return [...document.querySelectorAll('#summary tbody tr')].map(r => r.cells[4].textContent)"
+        return [float(text) for text in shown.execute_script(code)]
+
+    for order in (sorted(means()), sorted(means(), reverse=True)):
+        shown.execute_script("document.querySelectorAll('#summary th')[4].click()")
+        assert means() == order
+
+
+def test_agents_at_work_are_drawn(shown: Any) -> None:
+    heat = shown.execute_script(
+        "return [...document.querySelectorAll('.picture')].map(p => p.data[0].z.length)"
+    )
+    assert heat == [2, 2]  # a row for each coordinate
+    words = shown.find_element("id", "behaviour").text
+    assert "learner:" in words
+    assert "theta:" in words
+
+
+def test_a_phone_shows_all_of_it(browser: Any, page: Path) -> None:
+    as_phone(browser)
+    browser.get(page.as_uri())
+    wait_for(lambda: browser.execute_script("return document.querySelectorAll('.picture .main-svg').length"))
+    width, inner = browser.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
+    assert inner == 390
+    assert width <= inner  # nothing sticks out
+    inside = browser.execute_script(
+        "return [...document.querySelectorAll('.figure, select, fieldset')].filter(e => e.offsetParent)"
+        ".map(e => e.getBoundingClientRect()).every(r => r.left >= 0 && r.right <= innerWidth + 1)"
+    )
+    assert inside
+    keep_screenshot(browser, "report-phone")
+    as_desk(browser)
+
+
+def test_it_is_printed_without_controls(shown: Any) -> None:
+    pdf = base64.b64decode(shown.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
+    assert pdf.startswith(b"%PDF")
+    shown.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert not shown.find_element("id", "controls").is_displayed()
+    assert shown.find_element("id", "curves").is_displayed()
+    shown.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_warnings_are_shown(browser: Any, tmp_path: Path) -> None:
+    document = {**DOCUMENT, "env": {"e": {"theta": [0.6, 0.8], "m": 1}}}
+    lbm.Study.from_dict(document).run(tmp_path, progress=False)
+    pieces = sorted((tmp_path / "pieces").iterdir())
+    pieces[0].write_bytes(b"?")
+    assert cli.main(["report", str(tmp_path)]) == 0
+    browser.get((tmp_path / "report.html").as_uri())
+    notes = wait_for(lambda: browser.find_element("id", "notes").text)
+    assert "is damaged and left out" in notes
+    assert "the study is not finished: 5 runs are missing" in notes
