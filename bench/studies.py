@@ -19,6 +19,7 @@ import pandas as pd
 import fastlbm as lbm
 from fastlbm._version import NUMBERS
 from fastlbm.agents.learners import BallLearner
+from fastlbm.experiments.parameters import of_piece
 from fastlbm.experiments.store import Store
 
 EPISODES = 1000
@@ -66,16 +67,16 @@ def write_pieces(document: dict[str, Any], out: Path, seeds_in_piece: int) -> No
     sync, os.fsync = os.fsync, lambda _: None
     try:
         with store.open(study.spec.name):
-            store.describe(study.spec.document, study.fingerprint, numbers=NUMBERS)
+            store.describe(study.spec.document, study.fingerprint, NUMBERS, study._settings())
             for cell in study.spec.cells:
                 key = study.spec.key(cell)
+                told = of_piece(key, cell.env, cell.agent, cell.T)
                 for first in range(0, SEEDS, seeds_in_piece):
                     seeds = range(first, first + seeds_in_piece)
                     rows = {"seed": np.repeat(seeds, 2), "t": np.tile([10, 20], len(seeds))}
                     rewards = rng.random((2, 2 * len(seeds)))
-                    store.write(
-                        key, seeds, pd.DataFrame({**rows, "reward": rewards[0], "observed": rewards[1]})
-                    )
+                    values = {"reward": rewards[0], "observed": rewards[1]}
+                    store.write(key, seeds, pd.DataFrame({**rows, **values, **told}))
     finally:
         os.fsync = sync
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .display import as_table
 from .types import Array
 
 
@@ -45,6 +46,10 @@ class Value:
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={_show(value)}" for name, value in self._arguments().items())
         return f"{type(self).__name__}({shown})"
+
+    def _repr_html_(self) -> str:
+        shown = {name: value for name, value in self._arguments().items() if value is not None}
+        return as_table(type(self).__name__, shown)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through __init__: an unpickled array would be writable.

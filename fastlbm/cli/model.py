@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from .options import Commands, Parser, add_command, add_force, add_json, add_model, integer
-from .printing import print_json, telling_of_compiling, yes
+from .printing import print_json, progress, telling_of_compiling, yes
 
 if TYPE_CHECKING:
     from .._base.types import Array
@@ -35,6 +35,11 @@ def add_commands(commands: Commands[Parser]) -> None:
         default="plan.png",
         metavar="FILE",
         help="The picture is written to FILE; there is none for a dash (-). The default is %(default)s.",
+    )
+    plan.add_argument(
+        "--html",
+        metavar="FILE",
+        help="A page is written to FILE: best cycles with sliders for m, gamma and the direction of theta.",
     )
     add_force(plan)
     add_json(plan)
@@ -68,8 +73,18 @@ def _plan(options: argparse.Namespace) -> int:
 
     env = _model(options)
     path = None if options.out == "-" else plots.picture_path(options.out, replace=options.force)
+    html = None
+    if options.html is not None:
+        from ..experiments.export import new_file
+        from ..experiments.report import require_plotly, write_plan_page
+
+        html = new_file("html", options.html, (".html", ".htm"), options.force)
+        require_plotly()
     with telling_of_compiling():
         actions, rewards, skipped, title, facts = _planned(env, options)
+        if html is not None:
+            write_plan_page(env, html, progress())
+            facts["page"] = str(html.resolve())
     if path is not None:
         title += rf", $m={int(env.m)}$, $\gamma={env.gamma:g}$"
         figure = plots.draw_plan(actions, rewards, theta=env.theta, counted_from=skipped, title=title)

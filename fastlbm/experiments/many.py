@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._base import validation
+from .._base.display import Displayed
 from .._base.pool import Pool, Progress
 from ..model.lbm import LBM
 from ..running.episode import Run, check_pair, check_run, play_episode
@@ -28,14 +29,21 @@ if TYPE_CHECKING:
 COLUMNS = ("agent", "seed", "t", "reward", "observed")
 
 
-@dataclass(frozen=True)
-class Results:
+@dataclass(frozen=True, repr=False)
+class Results(Displayed):
     """Runs of several agents and seeds, by (agent, seed); `complete` unless they were interrupted."""
 
     runs: dict[tuple[str, int], Run]
     env: LBM | EnvironmentLike = field(repr=False)
     complete: bool = True
     agents: Mapping[str, AgentLike] = field(default_factory=dict, repr=False)
+
+    def _facts(self) -> dict[str, Any]:
+        agents = list(dict.fromkeys(name for name, _ in self.runs))
+        return {"runs": len(self.runs), "agents": agents, "complete": self.complete}
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() + (self.as_study().summary_html() if self.runs else "")
 
     @cached_property
     def frame(self) -> pd.DataFrame:

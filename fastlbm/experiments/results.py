@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import plots
 from .._base import validation
+from .._base.display import Displayed
 from .._base.files import write_atomically
 from .._base.types import Array, Integers
 from .._version import NUMBERS
@@ -34,8 +35,8 @@ KINDS = {"reward": "cumulative expected reward", "regret": "regret", "loglog": "
 VALUES = ("seed", "t", "reward", "observed")
 
 
-@dataclass(frozen=True)
-class StudyResults:
+@dataclass(frozen=True, repr=False)
+class StudyResults(Displayed):
     """The rows of a study: env, agent, T, seed, t, the cumulative reward, expected and observed, parameters.
 
     `envs` has the models; an environment of your own is not among them, and has no regret. Where it does not
@@ -56,6 +57,20 @@ class StudyResults:
     #: The study's document, versions and times; and how the beginning of a run is played again.
     facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
     replay: Callable[[str, str, int, int], dict[str, Any] | None] | None = field(default=None, repr=False)
+
+    def _facts(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"name": self.name, "rows": len(self.frame)}
+        if len(self.frame):
+            found |= {name + "s": int(self.frame[name].nunique()) for name in ("env", "agent", "seed")}
+        return {**found, "missing": sum(self.missing.values()), "numbers": self.numbers}
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() + (self.summary_html() if len(self.frame) else "")
+
+    def summary_html(self) -> str:
+        """The summary as an HTML table, its first rows if it is long."""
+        text: str = self.summary().to_html(index=False, max_rows=20, float_format=lambda x: f"{x:.4g}")
+        return text
 
     def summary(self, confidence: float = 0.95) -> pd.DataFrame:
         """Final rewards: mean, interval (bootstrap of the mean), and a paired test against the best agent.

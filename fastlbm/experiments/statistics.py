@@ -47,6 +47,13 @@ def intervals(values: Array, confidence: float) -> tuple[Array, Array]:
     return np.where(same, values[0], low), np.where(same, values[0], high)
 
 
+@lru_cache(maxsize=4)
+def _shares(count: int) -> Array:
+    """The share (500, count) that each of the seeds has in samples with replacement, always the same."""
+    draws = np.random.default_rng(0).integers(count, size=(500, count))
+    return np.stack([np.bincount(draw, minlength=count) for draw in draws]) / count
+
+
 def band_of(values: Array, band: str, confidence: float) -> tuple[Array, Array]:
     """The edges of the band around the mean of values (points, seeds)."""
     tails = [50.0 * (1.0 - confidence), 50.0 * (1.0 + confidence)]
@@ -55,9 +62,8 @@ def band_of(values: Array, band: str, confidence: float) -> tuple[Array, Array]:
     if band == "quantiles":
         low, high = np.percentile(values, tails, axis=1)
         return low, high
-    draws = np.random.default_rng(0).integers(values.shape[1], size=(500, values.shape[1]))
-    counts = np.stack([np.bincount(draw, minlength=values.shape[1]) for draw in draws])
-    means = counts @ values.T / values.shape[1]  # (500, points): a tenth of the time of taking the values
+    # (500, points): a product takes a tenth of the time of taking the values.
+    means = _shares(values.shape[1]) @ np.ascontiguousarray(values.T)
     if band == "simultaneous":
         # The whole mean curve inside with this confidence: the largest studentised deviation of a draw.
         centre, error = values.mean(axis=1), means.std(axis=0) + 1e-300

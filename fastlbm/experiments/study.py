@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._base.display import Displayed
 from .._base.pool import Pool, Progress
 from .._version import NUMBERS
 from ..model.lbm import LBM
@@ -39,9 +40,11 @@ PIECE_SECONDS, MOST_SEEDS = 0.3, 1024
 LONGEST_PIECE = 1.0
 #: Seconds of a step until a piece was timed: about what O3M takes.
 STEP_SECONDS = 1e-5
+#: What a study shows of its cells, and how that is called.
+_NAMES = {"env_name": "envs", "agent_name": "agents", "T": "T"}
 
 
-class Study:
+class Study(Displayed):
     """A study file, or the same as a nested mapping.
 
     An agent or environment of your own is `type = "module:Class"`, its other keys are its arguments. The
@@ -63,6 +66,15 @@ class Study:
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
+
+    def _facts(self) -> dict[str, Any]:
+        spec = self.spec
+        names = {name: list(dict.fromkeys(getattr(c, name) for c in spec.cells)) for name in _NAMES}
+        return {
+            "name": spec.name,
+            **{_NAMES[name]: found for name, found in names.items()},
+            "seeds": spec.seeds,
+        }
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> Study:

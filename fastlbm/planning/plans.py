@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .._base.display import Displayed
 from .._base.types import Array
 
 Index = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Displayed):
     """A block of actions (n, d), n = m+L unless said otherwise.
 
     `value` is the objective, `evaluations` how many block values and gradients were computed over all
@@ -31,8 +32,8 @@ class Plan:
     indices: Index | None = None
 
 
-@dataclass(frozen=True)
-class Cycle:
+@dataclass(frozen=True, repr=False)
+class Cycle(Displayed):
     """Actions (period, d) to be played again and again, and their average reward once the cycle repeats.
 
     `indices` (period,) are the arms of a finite set, None on the ball.
@@ -44,8 +45,8 @@ class Cycle:
     indices: Index | None = None
 
 
-@dataclass(frozen=True)
-class OptBounds:
+@dataclass(frozen=True, repr=False)
+class OptBounds(Displayed):
     """`lower` <= OPT <= `upper`, the optimal expected reward of T steps; `exact` where they meet.
 
     `certified` says that the upper bound is proven, up to rounding. Otherwise it rests on a search of the

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._base import validation
 from .._base.types import Array
-from .style import COLUMN, FONT, PAGE, SMALL
+from .style import COLUMN, FONT, PAGE, SMALL, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,8 +29,6 @@ def draw_plan(
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['', 'expected reward', 'coordinate']
     """
-    from matplotlib.figure import Figure
-
     block = validation.array("actions", actions, (None, None))
     n, d = block.shape
     heights = validation.array("rewards", rewards, (n,))
@@ -39,7 +37,7 @@ def draw_plan(
 
     rows = min(0.2 * d, 2.4)
     size = (min(max(COLUMN, 1.6 + 0.13 * n), PAGE), 2.4 + rows)
-    figure = Figure(figsize=size, layout="constrained")
+    figure = new_figure(size)
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(0.4 + rows, 1.3))
     _draw_coordinates(top, block, direction)
     _draw_rewards(bottom, heights, first)
@@ -66,12 +64,10 @@ def draw_beliefs(
     >>> [axes.get_xlabel() for axes in figure.axes]
     ['memory m', 'coordinate of theta']
     """
-    from matplotlib.figure import Figure
-
     bars = {"memory m": memory, "exponent gamma": gamma}
     shown = {name: values for name, values in bars.items() if values}
     panels = max(len(shown) + (theta is not None), 1)
-    figure = Figure(figsize=(min(2.6 * panels, PAGE), 2.4), layout="constrained")
+    figure = new_figure((min(2.6 * panels, PAGE), 2.4))
     axes = list(figure.subplots(1, panels, squeeze=False)[0])
     for panel, (name, values) in zip(axes, shown.items(), strict=False):
         places = np.array(list(values), dtype=np.float64)

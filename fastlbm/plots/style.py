@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -93,6 +94,26 @@ def width_of(panels: int, size: tuple[float, float] | None = None) -> float:
     return _size(size)[0] if size is not None else COLUMN if panels == 1 else PAGE
 
 
+@lru_cache(maxsize=1)
+def _figure_class() -> type[Figure]:
+    from matplotlib.figure import Figure
+
+    class Picture(Figure):
+        """A figure that a notebook shows as a picture also where pyplot was never imported."""
+
+        def _repr_png_(self) -> bytes:
+            content = BytesIO()
+            self.savefig(content, format="png", dpi=110)
+            return content.getvalue()
+
+    return Picture
+
+
+def new_figure(size: tuple[float, float]) -> Figure:
+    """An empty figure of so many inches."""
+    return _figure_class()(figsize=size, layout="constrained")
+
+
 def root_of(panel: Any) -> Figure:
     """The figure that a panel is in, also if that is in a part of it."""
     figure: Figure = panel.figure.figure
@@ -113,8 +134,6 @@ def make_panels(
     `size` is the width and height of the figure in inches, by default that of a column or page of a paper,
     high enough for the titles and for `below` inches under the panels.
     """
-    from matplotlib.figure import Figure
-
     if axes is not None:
         panels = [axes] if not isinstance(axes, Sequence) else list(axes)
         if len(panels) != len(titles):
@@ -128,7 +147,7 @@ def make_panels(
         shown = [wrapped(title, 72.0 * (width / columns - _MARGIN), FONT) for title in titles]
         in_row = [max(map(_lines, shown[k : k + columns])) for k in range(0, len(shown), columns)]
         height = sum(HEIGHTS[columns] + FONT * _SPACING / 72.0 * (lines - 1) for lines in in_row) + below
-        figure = Figure(figsize=(width, height) if size is None else _size(size), layout="constrained")
+        figure = new_figure((width, height) if size is None else _size(size))
         panels = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
     for panel, title in zip(panels, shown, strict=False):
         panel.set_title(title, fontsize=FONT, parse_math=False)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._base import validation
+from .._base.display import Displayed
 from .._base.interrupts import interruptible
 from .._base.pool import Progress
 from .._base.types import Array, Integers, Seed
@@ -30,8 +31,8 @@ SPACINGS = ("linear", "log")
 _STRETCH_SECONDS = 0.2
 
 
-@dataclass(frozen=True)
-class Run:
+@dataclass(frozen=True, repr=False)
+class Run(Displayed):
     """One episode: cumulative expected and observed reward after the steps `t`.
 
     `actions` (T, d) if they were kept. What an environment of your own does not know to expect counts in

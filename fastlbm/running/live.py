@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._base import validation
+from .._base.display import Displayed
 from .._base.interrupts import interruptible
 from .._base.types import Array, Seed
 from ..agents.policy import Policy
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 _LONG = 0.1
 
 
-class Live:
+class Live(Displayed):
     """An agent at work; made by `agent.start`.
 
     `act()` gives the action (d,) of the next step, `update(y)` its reward. With rewards in time the actions
@@ -70,6 +71,9 @@ class Live:
         self._pending = PendingRewards()
         self._seconds = math.inf  # that the last plan took
         self._lock = threading.RLock()  # a step, a reward and a file are of one moment
+
+    def _facts(self) -> dict[str, Any]:
+        return {"agent": self.agent, "t": self.t, "plans": self.plans, "theta": self.theta}
 
     def _fresh(self, rng: np.random.Generator) -> Policy:
         return self.agent._policy(self.actions, self._env, rng, 0)

@@ -293,3 +293,21 @@ def test_warnings_are_shown(browser: Any, tmp_path: Path) -> None:
     notes = wait_for(lambda: browser.find_element("id", "notes").text)
     assert "is damaged and left out" in notes
     assert "the study is not finished: 5 runs are missing" in notes
+
+
+def test_an_environment_of_ones_own_has_rewards_and_no_regret(browser: Any, tmp_path: Path) -> None:
+    env = {"type": "tests.own_example:PlainModel", "theta": [0.6, 0.8], "m": 1, "gamma": -2.0}
+    lbm.Study.from_dict(
+        {"T": [10, 20], "seeds": 2, "env": {"own": env}, "agent": {"a": {"type": "OFUL"}}}
+    ).run(tmp_path, progress=False)
+    assert cli.main(["report", str(tmp_path)]) == 0
+    browser.get((tmp_path / "report.html").as_uri())
+    wait_for(lambda: browser.execute_script("return document.querySelectorAll('#curves .main-svg').length"))
+    assert list(lines(browser)) == ["a"]
+    assert axis(browser, "curves", "yaxis.title.text") == "cumulative expected reward"
+    choose(browser, "quantity", "regret")
+    assert lines(browser) == {}
+    assert browser.find_element("id", "curves-note").text == "There is nothing to show."
+    assert not browser.find_element("id", "growth-part").is_displayed()
+    assert "own has no regret" in browser.find_element("id", "notes").text
+    assert browser.get_log("browser") == []

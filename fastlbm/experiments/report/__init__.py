@@ -2,22 +2,25 @@
 
 Its figures are Plotly's: one call draws anew whatever was chosen, hovering reads the values of all agents at
 once, and the library is one file that can lie in the page. Bokeh wants its own objects for every control,
-Altair a compiler of its own to be without network. `data` gathers what is shown, `page.js` draws it.
+Altair a compiler of its own to be without network. `data` gathers what is shown, `page.js` draws it; `plan`
+and `plan.js` do the same for `fastlbm plan --html`.
 """
 
 from __future__ import annotations
 
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from ..._base.files import write_atomically
-from .data import gather
+from ...model.lbm import LBM
+from .data import as_plain, gather
+from .plan import gather_plans
 
-__all__ = ["gather", "require_plotly", "write_report"]
+__all__ = ["gather", "require_plotly", "write_plan_page", "write_report"]
 
 
 def require_plotly() -> str:
@@ -34,17 +37,26 @@ def require_plotly() -> str:
 
 def write_report(results: Any, path: Path, notes: Sequence[str] = (), progress: bool | str = True) -> None:
     """Write the page of `results`, a `StudyResults`; `notes` are shown among its warnings."""
+    _write_page(path, "page", lambda: gather(results, notes, progress))
+
+
+def write_plan_page(env: LBM, path: Path, progress: bool | str = True) -> None:
+    """Write a page of what is best in a model, with sliders for m, gamma and the direction of theta."""
+    _write_page(path, "plan", lambda: as_plain(gather_plans(env, progress)))
+
+
+def _write_page(path: Path, name: str, gathered: Callable[[], dict[str, Any]]) -> None:
     plotly = require_plotly()
-    content = gather(results, notes, progress)
+    content = gathered()
     data = json.dumps(content, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     parts = {
         "TITLE": html.escape(content["name"]),
         "STYLE": _part("page.css"),
         "DATA": data,
         "PLOTLY": plotly,
-        "SCRIPT": _part("page.js"),
+        "SCRIPT": _part(f"{name}.js"),
     }
-    pieces = _part("page.html").split("@@")  # text and names of parts by turns
+    pieces = _part(f"{name}.html").split("@@")  # text and names of parts by turns
     page = "".join(parts[piece] if k % 2 else piece for k, piece in enumerate(pieces))
     write_atomically(path, page.encode())
 

@@ -38,7 +38,7 @@ def gather(results: Any, notes: Sequence[str] = (), progress: bool | str = True)
         envs = {env: _environment(results, env, mine, usable[env]) for env, mine in rows.items()}
         behaviour = _behaviour(results)
     words = list(dict.fromkeys([*notes, *(str(each.message) for each in told), *refused]))
-    content: dict[str, Any] = _plain(
+    content: dict[str, Any] = as_plain(
         {
             "name": results.name,
             "facts": dict(results.facts),
@@ -165,14 +165,14 @@ def _table(frame: pd.DataFrame) -> dict[str, Any]:
     return {"columns": columns, "rows": frame[columns].astype(object).values.tolist()}
 
 
-def _plain(value: Any) -> Any:
+def as_plain(value: Any) -> Any:
     """The value for strict JSON, in few digits; None for what is no number."""
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): as_plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [as_plain(item) for item in value]
     if hasattr(value, "tolist"):
-        return _plain(value.tolist())
+        return as_plain(value.tolist())
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
     return value

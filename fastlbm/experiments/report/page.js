@@ -51,7 +51,7 @@ const chosen = () => ({
 });
 const kindOf = (choice) => (choice.quantity === "reward" ? "reward" : choice.comparator);
 const nameOf = (choice) => (choice.quantity === "reward" ? data.envs[choice.env].what : "regret");
-const against = (choice) => (choice.quantity === "reward" ? "" : `regret against ${data.comparators[choice.comparator]}; `);
+const against = (choice) => (choice.quantity === "reward" || !choice.comparator ? "" : `regret against ${data.comparators[choice.comparator]}; `);
 
 function drawCurves(choice) {
   const env = data.envs[choice.env], kind = kindOf(choice), traces = [];
@@ -71,7 +71,7 @@ function drawCurves(choice) {
       line: { color: "#777", dash: "dash", width: 1.5 }, hovertemplate: "%{y:.3g}" });
   }
   Plotly.react("curves", traces, layout("step", nameOf(choice), choice.log), CONFIG);
-  at("curves-note").textContent = !traces.length ? "Nothing to show: see the warnings below." : `${against(choice)}bands: ${data.band}` +
+  at("curves-note").textContent = !traces.length ? "There is nothing to show." : `${against(choice)}bands: ${data.band}` +
     (choice.log ? "; exponents are fitted to the second half of the points" : "");
 }
 function drawGrowth(choice) {
