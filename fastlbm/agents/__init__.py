@@ -6,6 +6,7 @@
 from .auto import Auto
 from .bandit_combiner import BanditCombiner
 from .base import Agent
+from .baselines import EpsilonGreedy, LinTS, Random
 from .block_learners import O3M, OM, OMBlock
 from .cyclic import Cyclic
 from .doubling import Doubling
@@ -23,8 +24,11 @@ __all__ = [
     "BanditCombiner",
     "Cyclic",
     "Doubling",
+    "EpsilonGreedy",
     "EvidenceSelector",
+    "LinTS",
     "OMBlock",
     "OracleGreedy",
+    "Random",
     "Rolling",
 ]

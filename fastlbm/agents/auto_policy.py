@@ -4,26 +4,42 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .._base.types import Array
-from ..kernels.block_state import next_step, plans_made, played_actions, start_block
+from ..kernels.block_state import (
+    end_block,
+    next_step,
+    plans_made,
+    played_actions,
+    set_next_step,
+    start_block,
+)
 from ..kernels.estimator import SAMPLES, Estimator, make_estimator, noise_variance
-from ..kernels.evidence import CandidateSet, absorb_block, absorb_reward, candidate_features, member
+from ..kernels.evidence import (
+    CandidateSet,
+    absorb_block,
+    absorb_log,
+    absorb_reward,
+    candidate_features,
+    member,
+)
 from ..kernels.learning import Learner, radius
 from ..kernels.optimism import O3M, Belief
 from ..kernels.powers import eigenvalue_floor
-from ..kernels.rewards import gram_scale
-from ..model.actions import ActionSet, Ball
+from ..kernels.rewards import gram_scale, make_model_params
+from ..kernels.rolling import start_from
+from ..model.actions import ActionSet, Ball, Offered
 from ..model.memory_matrix import check_memory_matrix
 from .base import LearningAgent
-from .candidates import Log, Pair
+from .candidates import Log, pairs_of
 from .evidence_selector import log_evidence
 from .learners import Task, make_config
 from .misfit import Misfit
+from .offers import Offers, arms_among
 from .policy import BlockPolicy, Origin, PastBlock, Policy, Rng
 from .rolling import PLAY, ArmPlans, BallPlans, ahead_of
 
@@ -37,27 +53,12 @@ FEW = 60
 GUESSES, EARLY = 10, 150
 #: Errors that were larger then than since by so many standard errors are told.
 SURPRISE = 4.0
+#: Steps of a log between two looks at who is far behind.
+REVIEW = 64
 #: Steps for which a misfit must be seen, so that candidates who are about to be found have the time.
 PERSISTS = 300
 
 Grid = tuple[Sequence[int], Sequence[float], bool]
-
-
-def pairs_of(memories: Iterable[int], gammas: Sequence[float], A0: Array) -> list[Pair]:
-    """The pairs (m, gamma) of a grid, each model once, without those that A0 does not allow."""
-    plain = bool((np.eye(len(A0)) == A0).all())
-    pairs: list[Pair] = []
-    for m in memories:
-        for gamma in gammas:
-            # Without memory the power of the identity is the identity, whatever gamma.
-            pair = (0, 0.0) if gamma == 0.0 or (m == 0 and plain) else (m, gamma)
-            try:
-                check_memory_matrix(A0, len(A0), *pair, differentiable=pair[0] > 0)
-            except ValueError:
-                continue
-            if pair not in pairs:
-                pairs.append(pair)
-    return pairs
 
 
 class AutoPolicy(BlockPolicy):
@@ -80,6 +81,7 @@ class AutoPolicy(BlockPolicy):
         # Steps so far, whether a misfit was told, times that more memories were offered, steps of a misfit.
         self.marks = np.zeros(4, dtype=np.int64)
         self.kept = np.zeros((KEPT, len(A0))), np.zeros(KEPT), np.zeros(KEPT, dtype=bool)
+        self.offers = Offers(len(A0)) if isinstance(actions, Offered) else None
         self._offer(np.arange(len(self.pairs)))
 
     def _offer(self, alive: Any) -> None:
@@ -178,21 +180,67 @@ class AutoPolicy(BlockPolicy):
         absorb_reward(self.candidates, features[0], y)
 
     def _learn(self) -> None:
-        """From the block that is done: errors of the one who planned it, then all regressions."""
-        d, e = len(self.A0), self.estimator
-        for t in range(self.play):
+        """From what was played of the block: errors of the one who planned it, then all regressions."""
+        played = played_actions(self.block)
+        for t, action in enumerate(played):
             y = math.nan
             if self.block.reward_counts[t] > 0.0:
                 y = float(self.block.reward_sums[t] / self.block.reward_counts[t])
-            b = self.features[t, self.chosen * d : (self.chosen + 1) * d]
-            self.misfit.add(float((y - b @ e.theta) / math.sqrt(1.0 + b @ e.V_inv @ b)))
-            at = int(self.marks[0]) % KEPT
-            self.kept[0][at], self.kept[2][at] = self.block.actions[t], math.isfinite(y)
-            self.kept[1][at] = y if math.isfinite(y) else 0.0
-            self.marks[0] += 1
+            self._note(action, self.features[t], y)
         absorb_block(self.candidates, self.features, self.block)
         self._mark_residuals()
-        self._push(played_actions(self.block), self.picked)
+        self._push(played, self.picked[: len(played)])
+
+    def _note(self, action: Array, features: Array, y: float) -> None:
+        """The error of the one who plans, and the step for those who are offered later; NaN: no reward."""
+        d, e = len(self.A0), self.estimator
+        b = features[self.chosen * d : (self.chosen + 1) * d]
+        self.misfit.add(float((y - b @ e.theta) / math.sqrt(1.0 + b @ e.V_inv @ b)))
+        at = int(self.marks[0]) % KEPT
+        self.kept[0][at], self.kept[2][at] = action, math.isfinite(y)
+        self.kept[1][at] = y if math.isfinite(y) else 0.0
+        self.marks[0] += 1
+
+    def absorb_log(self, before: Array, actions: Array, rewards: Array) -> None:
+        absorb_log(self.candidates, before[len(before) - len(self.recent) :], actions, rewards)
+
+    def watch(self, before: Array, actions: Array, rewards: Array) -> None:
+        self.interrupt()
+        for t in range(0, len(actions), REVIEW):
+            played = actions[t : t + REVIEW]
+            features = np.zeros((len(played), self.features.shape[1]))
+            candidate_features(self.candidates, self.recent, played, features)
+            for action, row, y in zip(played, features, rewards[t : t + REVIEW], strict=True):
+                self._note(action, row, float(y))
+                if math.isfinite(y):
+                    absorb_reward(self.candidates, row, float(y))
+                    self._mark_residuals()
+            self.set_history(np.concatenate((self.recent, played)))
+            self._review()
+        set_next_step(self.block, int(next_step(self.block)) + len(actions))
+
+    def interrupt(self) -> None:
+        self._learn()
+        end_block(self.block)
+        if self.ball_plans is not None:
+            start_from(self.ball_plans.outlook, self.ball_plans.outlook.recent)
+
+    def offer(self, arms: Array, before: Array) -> None:
+        assert self.offers is not None
+        self.offers.take(arms)
+
+    @property
+    def span(self) -> int:
+        return MOST if self.grows else len(self.recent)
+
+    def recent_actions(self) -> Array:
+        return np.concatenate((self.recent, played_actions(self.block)))
+
+    def set_history(self, recent: Array) -> None:
+        self.recent[:] = recent[len(recent) - len(self.recent) :]
+        self.arms[:] = -1
+        if not (self.actions.varies or isinstance(self.actions, Ball)):
+            self.arms[:] = arms_among(self.actions.sets()[0], self.recent)
 
     def _mark_residuals(self) -> None:
         """Keep what is left over after the first rewards, of theta that were guesses, and after some more."""
@@ -232,6 +280,16 @@ class AutoPolicy(BlockPolicy):
             self._learn()
             if self.ball_plans is not None:
                 self.ball_plans.played(self.play)
+        self._tell(self._review())
+        self._plan()
+        M = len(self.recent)
+        rows = np.concatenate((self.recent, self.block.actions))
+        for t in range(self.play):
+            self.windows[t] = rows[t : t + M + 1].ravel()
+        candidate_features(self.candidates, self.recent, self.block.actions, self.features)
+
+    def _review(self) -> float:
+        """Who is on offer, who is given up and who plans from now on; returns the latter's probability."""
         posterior = self.log_posterior()
         if self.grows and self._largest_is_likely(posterior):
             self._offer_more()
@@ -242,13 +300,7 @@ class AutoPolicy(BlockPolicy):
         chosen = int(np.argmax(posterior >= posterior.max() - 1e-9))
         if chosen != self.chosen:
             self._use(chosen)
-        self._tell(float(np.exp(posterior[self.chosen])))
-        self._plan()
-        M = len(self.recent)
-        rows = np.concatenate((self.recent, self.block.actions))
-        for t in range(self.play):
-            self.windows[t] = rows[t : t + M + 1].ravel()
-        candidate_features(self.candidates, self.recent, self.block.actions, self.features)
+        return float(np.exp(posterior[self.chosen]))
 
     def _plan(self) -> None:
         """The next block, by the candidate that was chosen."""
@@ -258,6 +310,12 @@ class AutoPolicy(BlockPolicy):
         if self.ball_plans is not None:
             learner = Learner(self.config, e, np.zeros((self.play, len(self.A0))))
             self.ball_plans.plan(learner, recent, self.block, self.rng)
+            return
+        if self.offers is not None:
+            model = make_model_params(e.theta, self.A0, m, gamma)
+            arm = self.offers.choose(model, recent, e, float(radius(self.config, e)), self.rng)
+            self.picked[0], self.block.actions[0] = -1, self.offers.arms[arm]
+            start_block(self.block, 1)
             return
         j = int(self.alive[self.chosen])
         if j not in self._arm_plans:
@@ -354,7 +412,8 @@ class AutoPolicy(BlockPolicy):
             arrays[name] = getattr(self, name)
         arrays |= dict(zip(("kept.actions", "kept.rewards", "kept.seen"), self.kept, strict=True))
         plans = {} if self.ball_plans is None else self.ball_plans.state()
-        return arrays | self.misfit.state() | plans
+        offers = {} if self.offers is None else self.offers.state()
+        return arrays | self.misfit.state() | plans | offers
 
     def cursor(self) -> list[int]:
         return [max(m for m, _ in self.pairs), self.chosen, *map(int, self.alive)]
@@ -372,9 +431,11 @@ class AutoPolicy(BlockPolicy):
         self._offer(np.array(alive))
         self._use(chosen)
 
-    def check(self) -> None:
-        super().check()
+    def check(self, changed: bool = False) -> None:
+        super().check(changed)
         if self.ball_plans is not None:
             self.ball_plans.check()
+        if self.offers is not None:
+            self.offers.check()
         if not (self.marks >= 0).all() or (self.arms < -1).any():
             raise ValueError("steps and arms must be counted from 0 on")

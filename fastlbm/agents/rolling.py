@@ -37,8 +37,9 @@ from ..kernels.rolling import (
     make_outlook,
     move_on,
     plan_block_from_here,
+    start_from,
 )
-from ..model.actions import ActionSet, Ball
+from ..model.actions import ActionSet, Ball, Offered
 from ..model.lbm import LBM
 from ..model.memory_matrix import check_memory_matrix
 from ..planning.blocks import sets_after
@@ -46,7 +47,17 @@ from ..planning.effort import most_seconds, rolling_effort
 from ..planning.finite import FinitePlanner
 from ..planning.finite.states import ucb
 from .base import LearningAgent
-from .learners import CompiledLearner, LearnerPolicy, Task, make_config, make_learner, repeated_on
+from .learners import (
+    CompiledLearner,
+    LearnerPolicy,
+    OfferLearner,
+    Task,
+    features_of_log,
+    make_config,
+    make_learner,
+    repeated_on,
+)
+from .offers import arms_among
 from .policy import Policy, Rng
 
 #: Actions that are played of a plan.
@@ -143,6 +154,11 @@ class Rolling(LearningAgent):
             return make_learner(self, task, actions, rng=rng, step=step)
         if self.switch > 0.0 and actions.varies:
             raise repeated_on(actions, self.switch)
+        if isinstance(actions, Offered):
+            matrix, rho = check_memory_matrix(self.A0, actions.d, m, self.gamma)
+            config = make_config(self, task, actions.d, rho)._replace(m=0)  # all rewards are learned from
+            learner = Learner(config, make_estimator(actions.d, self.lam), np.zeros((1, actions.d)))
+            return OfferLearner(learner, task, matrix, 1, rng=rng, step=step)
         kind = RollingOnBall if isinstance(actions, Ball) else RollingOnArms
         return kind(self, task, actions, rng=rng, step=step)
 
@@ -228,9 +244,19 @@ class RollingOnBall(CompiledLearner):
     def state(self) -> dict[str, Array]:
         return super().state() | self.plans_ahead.state()
 
-    def check(self) -> None:
-        super().check()
+    def check(self, changed: bool = False) -> None:
+        super().check(changed)
         self.plans_ahead.check()
+
+    @property
+    def span(self) -> int:
+        return self.plans_ahead.m
+
+    def features_of(self, before: Array, actions: Array) -> Array:
+        return features_of_log(self.planner.memory, self.planner.A0, before, actions)
+
+    def set_history(self, recent: Array) -> None:
+        start_from(self.plans_ahead.outlook, recent[len(recent) - self.span :])
 
     def recent_actions(self) -> Array:
         """The last m actions that were played."""
@@ -362,6 +388,18 @@ class RollingOnArms(LearnerPolicy):
             self.cycle[: len(cycle)] = cycle
         return arms, self.sets[0][arms]
 
+    @property
+    def span(self) -> int:
+        return self.task.m
+
+    def features_of(self, before: Array, actions: Array) -> Array:
+        return features_of_log(*self.memory, before, actions)
+
+    def set_history(self, recent: Array) -> None:
+        self.recent[:] = recent[len(recent) - self.span :]
+        self.arms[:] = arms_among(self.sets[0], self.recent)
+        self.chosen[:], self.cycle[:] = 0, -1
+
     def recent_actions(self) -> Array:
         """The last m actions that were played."""
         return _recent(self.recent, self.block)
@@ -375,10 +413,11 @@ class RollingOnArms(LearnerPolicy):
         }
         return super().state() | own
 
-    def check(self) -> None:
-        super().check()
+    def check(self, changed: bool = False) -> None:
+        super().check(changed)
         for arms in (self.arms, self.chosen, self.cycle):
-            if not (arms.min(initial=-1) >= -1 and arms.max(initial=-1) < self.sets.shape[1]):
+            inside = arms.min(initial=-1) >= -1 and arms.max(initial=-1) < self.sets.shape[1]
+            if not (inside or changed):
                 raise ValueError(f"there are {self.sets.shape[1]} arms, got numbers beyond them")
         if (self.chosen[: length(self.block)] < 0).any() and plans_made(self.block) > 0:
             raise ValueError("a block without arms")
