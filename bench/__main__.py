@@ -14,6 +14,8 @@
 
 `python -m bench studies`: how much of a study's time is spent in kernels.
 
+`python -m bench live`: arms that are offered step by step, logs, and what the state of a user costs.
+
 `python -m bench startup`: what the first call costs.
 """
 
@@ -26,7 +28,7 @@ import sys
 # The yardstick is one thread of LAPACK, as the kernels are one thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from . import headline, learners, plans, report, selection, startup, studies, track, windows
+from . import headline, learners, live, plans, report, selection, startup, studies, track, windows
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -41,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
         "learners": learners,
         "selection": selection,
         "studies": studies,
+        "live": live,
         "startup": startup,
     }
     for name, module in (("headline", headline), ("track", track), ("report", report)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -212,6 +213,14 @@ def _pairs(candidates: Iterable[Pair]) -> tuple[Pair, ...]:
 
 def pairs_of(memories: Iterable[int], gammas: Sequence[float], A0: Array) -> list[Pair]:
     """The pairs (m, gamma) of a grid, each model once, without those that A0 does not allow."""
+    return list(_pairs_of(tuple(memories), tuple(gammas), A0.tobytes(), len(A0)))
+
+
+@lru_cache(maxsize=64)  # thousands of users have the same
+def _pairs_of(
+    memories: tuple[int, ...], gammas: tuple[float, ...], matrix: bytes, d: int
+) -> tuple[Pair, ...]:
+    A0 = np.frombuffer(matrix).reshape(d, d)
     plain = bool((np.eye(len(A0)) == A0).all())
     pairs: list[Pair] = []
     for m in memories:
@@ -224,4 +233,4 @@ def pairs_of(memories: Iterable[int], gammas: Sequence[float], A0: Array) -> lis
                 continue
             if pair not in pairs:
                 pairs.append(pair)
-    return pairs
+    return tuple(pairs)

@@ -3,7 +3,7 @@
 Later sets are not known. They are taken to be like those before: sets of the present size, at most SIZE,
 drawn from POOL arms that were offered lately. An arm is worth its optimistic reward and what would follow it,
 on average over FUTURES such futures, for as long as it is remembered (`kernels.offers`).
-`python -m bench.offers` prints what that earns beside knowing all sets, and beside OFUL.
+`python -m bench live` prints what that earns beside knowing all sets, and beside OFUL.
 """
 
 from __future__ import annotations

@@ -38,18 +38,23 @@ def best_offer(
     now = optimistic_rewards(model, recent, V_inv, beta, arms)
     if futures == 0 or later == 0:
         return int(np.argmax(now))
-    history, g = History(recent.copy(), model.A0), np.empty(d)
+    m, history, g, first = recent.shape[0], History(recent.copy(), model.A0), np.empty(d), np.empty(d)
     best, largest = 0, -np.inf
     for _ in range(min(K, FOLLOWED)):
         arm = int(np.argmax(now))
         worth, now[arm] = now[arm], -np.inf
         for future in range(futures):
-            for s in range(recent.shape[0]):
-                for i in range(d):
-                    history.recent[s, i] = recent[s, i]
-            push(model, history, arms[arm])
+            for i in range(d):
+                for s in range(m - 1):
+                    history.recent[s, i] = recent[s + 1, i]
+                history.recent[m - 1, i] = arms[arm, i]
+            if future == 0:
+                response(model, history, first)  # the same in all futures
             for t in range(later):
-                response(model, history, g)
+                if t > 0:
+                    response(model, history, g)
+                else:
+                    g[:] = first
                 chosen, most = 0, -np.inf
                 for k in draws[future, t]:
                     reward = product(g, pool[k])

@@ -54,7 +54,11 @@ class ActionSet(Value, ABC):
 
     @abstractmethod
     def sets(self) -> Array:
-        """The arms (S, K, d): no set for the ball, one for a finite set, else one a step; writable."""
+        """The arms (S, K, d): no set for the ball, one for a finite set, else one a step.
+
+        Numba takes read-only arrays for another type, so this one is not, though nobody writes to it: all
+        policies share it.
+        """
 
     def require(self, T: int) -> None:
         """Raise `ValueError` unless the first T steps all have a set."""
@@ -132,6 +136,16 @@ class _Arms(ActionSet):
 
     arms: Array
     d: int = field(init=False)
+    _sets_of_all: Array = field(init=False)
+
+    def _set_arms(self, arms: Array) -> None:
+        """Keep the arms twice without a copy: to be read, and as kernels take them."""
+        own = np.add(arms, 0.0, order="C")  # turns -0.0 into 0.0, as `_set` does
+        shown = own.view()
+        shown.flags.writeable = False
+        object.__setattr__(self, "arms", shown)
+        object.__setattr__(self, "_sets_of_all", own.reshape(-1, *own.shape[-2:]))
+        self._set(d=own.shape[-1])
 
     @property
     def K(self) -> int:
@@ -139,8 +153,8 @@ class _Arms(ActionSet):
         return int(self.arms.shape[-2])
 
     def sets(self) -> Array:
-        """A copy of the arms, with an axis for the steps."""
-        return self.arms.reshape(-1, *self.arms.shape[-2:]).copy()
+        """The arms, with an axis for the steps: the same array for all who ask, not to be written to."""
+        return self._sets_of_all
 
     @abstractmethod
     def _sets(self, start: int, n: int) -> Array:
@@ -200,8 +214,8 @@ class Finite(_Arms):
     names: tuple[str, ...] | None = None
 
     def __init__(self, arms: ArrayLike, names: Sequence[str] | None = None) -> None:
-        self._set(arms=_arms(arms, (None, None)))
-        self._set(d=self.arms.shape[-1], names=None if names is None else _names(names, self.K))
+        self._set_arms(_arms(arms, (None, None)))
+        self._set(names=None if names is None else _names(names, self.K))
 
     def _arguments(self) -> dict[str, Any]:
         # Without names it is the value that it was before there were any: saved states know it by this.
@@ -224,8 +238,7 @@ class _StepArms(_Arms):
     """Arms (T, K, d): every step has a set of its own."""
 
     def __init__(self, arms: ArrayLike) -> None:
-        self._set(arms=_arms(arms, (None, None, None)))
-        self._set(d=self.arms.shape[-1])
+        self._set_arms(_arms(arms, (None, None, None)))
 
     @property
     def steps(self) -> int:

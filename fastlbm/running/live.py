@@ -121,31 +121,25 @@ class Live:
         (array([0., 1.]), 0, None)
         """
         with self._lock:
-            told = self._arms_of_step()
-            if told is None:
+            told = self._set_of_step()
+            if self.step is None or told is None or isinstance(told, Ball):
                 return None
-            action = getattr(self._own, "action", self._recent[-1])
-            same = np.flatnonzero((told == action).all(axis=1))
+            sets = told.sets()
+            arms = sets[min(self.step, len(sets) - 1)]
+            same = np.flatnonzero((arms == getattr(self._own, "action", self._recent[-1])).all(axis=1))
             return int(same[0]) if len(same) else None
 
     @property
     def name(self) -> str | None:
         """The name of the last action, where its set has names: see `Finite`, also for `act(arms)`."""
-        told = getattr(self._own, "told", None) or (None if self._offered else self.actions)
-        arm = self.arm
-        named = isinstance(told, Finite) and told.names is not None and arm is not None
-        return told.names[arm] if named else None  # type: ignore[union-attr]
+        with self._lock:
+            told, arm = self._set_of_step(), self.arm
+            return told.names[arm] if isinstance(told, Finite) and told.names and arm is not None else None
 
-    def _arms_of_step(self) -> Array | None:
-        """The arms (K, d) that the last action was chosen from, or None."""
-        told: Finite | None = getattr(self._own, "told", None)
-        if told is not None:
-            return told.arms
-        if self.step is None or self._offered or isinstance(self.actions, Ball):
-            return None
-        sets = self.actions.arms  # type: ignore[attr-defined]
-        arms: Array = sets[min(self.step, len(sets) - 1)] if self.actions.varies else sets
-        return arms
+    def _set_of_step(self) -> ActionSet | None:
+        """What the last action was chosen from; None if it was told in another life."""
+        found: ActionSet | None = getattr(self._own, "told", None if self._offered else self.actions)
+        return found
 
     @property
     def plans(self) -> int:
@@ -226,7 +220,7 @@ class Live:
             self._pending.expect(self.t)
             action = next_action(policy.block)
             self._push(action[None])
-            self._give(action, told)
+            self._give(action, told or self.actions)
             return action
 
     def _checked_arms(self, arms: ArrayLike | Finite) -> Finite:
@@ -262,7 +256,7 @@ class Live:
         """These were played last."""
         self._recent = np.concatenate((self._recent, actions))[-len(self._recent) :]
 
-    def _give(self, action: Array, told: Finite | None) -> None:
+    def _give(self, action: Array, told: ActionSet) -> None:
         """The last step was this thread's."""
         self._own.step, self._own.action, self._own.told = self.t - 1, action.copy(), told
 
@@ -332,7 +326,7 @@ class Live:
             self._watch(row[None], np.array([reward]))
             if y is None:
                 self._pending.expect(self.t - 1, window)
-            self._give(row, None)
+            self._give(row, self.actions)
 
     def replay(self, actions: ArrayLike, rewards: ArrayLike) -> Live:
         """A whole log: actions (n, d) that somebody played, one step each, and rewards (n,), NaN for none.
