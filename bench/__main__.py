@@ -20,6 +20,8 @@
 
 `python -m bench steps`: what a step costs when Python decides, and 1,000 environments of Gymnasium at once.
 
+`python -m bench live`: arms that are offered step by step, logs, and what the state of a user costs.
+
 `python -m bench startup`: what the first call costs.
 """
 
@@ -37,6 +39,7 @@ from . import (
     choices,
     headline,
     learners,
+    live,
     plans,
     report,
     selection,
@@ -63,6 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
         "choices": choices,
         "studies": studies,
         "steps": steps,
+        "live": live,
         "startup": startup,
     }
     for name, module in (("headline", headline), ("track", track), ("report", report)):

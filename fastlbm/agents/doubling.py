@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._base.types import Array
 from ..kernels.block_state import next_step
 from ..kernels.playing import Recorder, elapsed
 from ..kernels.rewards import History, ModelParams
@@ -98,6 +99,21 @@ class DoublingPolicy(WrappingPolicy):
             self._restart_when_due()
             self._inner.advance(model, history, recorder, noise, min(until, self._end()))
 
+    def offer(self, arms: Array, before: Array) -> None:
+        self._restart_when_due()
+        self._inner.offer(arms, before)
+
+    def forget_arms(self) -> None:
+        self._inner.forget_arms()
+
+    def watch(self, before: Array, actions: Array, rewards: Array) -> None:
+        while len(actions) > 0:
+            self._restart_when_due()
+            n = self._end() - int(next_step(self.block))
+            self._inner.watch(before, actions[:n], rewards[:n])
+            before = np.concatenate((before, actions[:n]))[-len(before) :]
+            actions, rewards = actions[n:], rewards[n:]
+
     def details(self) -> dict[str, Any]:
         parts = [part for part in (*self._told, self._inner.details()) if part and len(part["step"])]
         return {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else ())}
@@ -113,7 +129,7 @@ class DoublingPolicy(WrappingPolicy):
         self._enter(epoch, begin, plans)
         self._inner.set_cursor(cursor[3:])
 
-    def check(self) -> None:
-        super().check()
+    def check(self, changed: bool = False) -> None:
+        super().check(changed)
         if not self._begin <= next_step(self.block) <= self._end():
             raise ValueError(f"epoch {self._epoch} cannot be at step {next_step(self.block)}")

@@ -16,9 +16,15 @@ from scipy.special import gammaln, logsumexp
 from .._base import validation
 from .._base.types import Array
 from .._base.values import writable
-from ..kernels.block_state import next_step, plans_made, played_actions
+from ..kernels.block_state import end_block, next_step, plans_made, played_actions
 from ..kernels.estimator import LOG_DET, SAMPLES, Estimator
-from ..kernels.evidence import CandidateSet, absorb_block, absorb_reward, candidate_features
+from ..kernels.evidence import (
+    CandidateSet,
+    absorb_block,
+    absorb_log,
+    absorb_reward,
+    candidate_features,
+)
 from ..kernels.learning import Learner
 from ..kernels.powers import eigenvalue_floor
 from ..kernels.rewards import gram_scale
@@ -150,13 +156,27 @@ class SelectorPolicy(MemberPolicy):
         rows = np.concatenate((self.recent, played_actions(self.block)))
         return rows[len(rows) - len(self.recent) :]
 
-    def set_recent_actions(self, actions: Array) -> None:
-        """These were played last."""
-        self.recent[:] = actions
+    @property
+    def span(self) -> int:
+        return len(self.recent)
+
+    def set_history(self, recent: Array) -> None:
+        self.recent[:] = recent[len(recent) - self.span :]
+        super().set_history(recent)
 
     def continue_from(self, before: Policy) -> None:
         if isinstance(before, SelectorPolicy):
-            self.set_recent_actions(before.recent_actions())
+            self.set_history(before.recent_actions())
+
+    def interrupt(self) -> None:
+        if len(self.features) > 0:
+            absorb_block(self.candidates, self.features, self.block)
+        for policy in self.members:
+            end_block(policy.block)
+        self.features = self.features[:0]
+
+    def absorb_log(self, before: Array, actions: Array, rewards: Array) -> None:
+        absorb_log(self.candidates, before[len(before) - self.span :], actions, rewards)
 
     def log_posterior(self) -> Array:
         """With the same prior probability for every candidate; none for one whose regression overflowed."""
@@ -170,7 +190,7 @@ class SelectorPolicy(MemberPolicy):
     def plan_next_block(self) -> None:
         if plans_made(self.block) > 0:
             absorb_block(self.candidates, self.features, self.block)
-            self.set_recent_actions(self.recent_actions())
+            self.recent[:] = self.recent_actions()
         posterior = self.log_posterior()
         if self.agent.draw:
             chosen = int(np.argmax(posterior + self.rng.gumbel(size=len(posterior))))
