@@ -25,6 +25,7 @@ import contextlib
 import json
 import queue
 import sqlite3
+import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -280,6 +281,10 @@ class Server(ThreadingHTTPServer):
             super().process_request_thread(request, client_address)
         finally:
             self._room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):  # a client that has gone is no error here
+            super().handle_error(request, client_address)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

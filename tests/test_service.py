@@ -61,7 +61,8 @@ class Client:
         return answer.status, json.loads(answer.read())
 
     def ask(self, path: str, **content: Any) -> Any:
-        while True:
+        end = time.monotonic() + 300.0
+        while time.monotonic() < end:
             try:
                 status, answer = self.once("POST", path, content)
             except (OSError, http.client.HTTPException):
@@ -71,6 +72,7 @@ class Client:
                 continue
             assert status == 200, answer
             return answer
+        raise TimeoutError(f"no answer to {path} {content}")
 
     def close(self) -> None:
         self._connection.close()

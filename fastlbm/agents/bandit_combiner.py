@@ -33,8 +33,8 @@ class BanditCombiner(CandidateAgent):
 
     `L` is one length for all, one each, or from the theory; a candidate with gamma = 0 plays blocks of L, not
     m+L. Live, a block counts once, from its first reward on, late or not; every later reward corrects its
-    average. After a run `run.details` says which candidate played at which step, with all indices and who was
-    still active.
+    average. What others play is learned by all candidates and is nobody's block. After a run `run.details`
+    says which candidate played at which step, with all indices and who was still active.
 
     >>> import fastlbm as lbm
     >>> env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)

@@ -53,8 +53,9 @@ class Agent(Value):
     ) -> Live:
         """The agent at work after a log: actions (n, d) that somebody played, rewards (n,), NaN for none.
 
-        `start` on the set `on`, by default the unit ball, and `Live.replay`: it has learned what it would
-        have learned, had it played them, and goes on from there.
+        `start` on the set `on`, by default the unit ball, and `Live.replay`: the regression is that of an
+        agent that played them itself (O3M and OM would have left out the first m actions of each block), and
+        the next action follows the last one of the log. On the ball `act(arms)` serves any set.
 
         >>> import fastlbm as lbm
         >>> live = lbm.Rolling(m=1, gamma=-2.0).fit([[1.0, 0.0], [0.0, 1.0]], [0.5, 0.8])

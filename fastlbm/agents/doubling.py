@@ -46,20 +46,19 @@ class Doubling(Agent):
     def _policy(self, actions: ActionSet, env: LBM | None, rng: Rng, step: int) -> Policy:
         first = self.agent.horizon
 
-        def make(epoch: int, begin: int) -> Policy:
+        def make(epoch: int, begin: int, rng: Rng) -> Policy:
             return self.agent._with_horizon(first * 2**epoch)._policy(actions, env, rng, begin)
 
-        return DoublingPolicy(make, first, step)
+        return DoublingPolicy(make, first, rng, step)
 
 
 class DoublingPolicy(WrappingPolicy):
     """A new policy for each epoch, every epoch twice as long as the one before."""
 
-    def __init__(self, make: Callable[[int, int], Policy], first: int, step: int) -> None:
-        self._make, self._first = make, first
+    def __init__(self, make: Callable[[int, int, Rng], Policy], first: int, rng: Rng, step: int) -> None:
+        self._make, self._first, self.rng = make, first, rng
         self._told: list[dict[str, Any]] = []
         self._enter(0, step, 0)
-        self.rng = self._inner.rng
 
     @property
     def inner(self) -> Policy:
@@ -68,7 +67,7 @@ class DoublingPolicy(WrappingPolicy):
     def _enter(self, epoch: int, begin: int, plans_before: int) -> None:
         """Begin an epoch at a step, after so many plans."""
         self._epoch, self._begin, self._plans_before = epoch, begin, plans_before
-        self._inner = self._make(epoch, begin)
+        self._inner = self._make(epoch, begin, self.rng)
 
     def _end(self) -> int:
         return self._begin + (self._first << self._epoch)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -132,11 +133,19 @@ class SelectorPolicy(MemberPolicy):
             **stacks,
             residual=np.zeros((2, N)),
         )
-        for j, policy in enumerate(members):
-            policy.use_estimator(Estimator(**{name: stack[j] for name, stack in stacks.items()}))
+        self._share_estimators()
         self.agent = agent
         self.recent = np.zeros((max(1, int(m.max())), d))
         self.features = np.zeros((0, N * d))
+
+    def _share_estimators(self) -> None:
+        for j, policy in enumerate(self.members):
+            rows = {name: getattr(self.candidates, name)[j] for name in Estimator._fields}
+            policy.use_estimator(Estimator(**rows))  # type: ignore[attr-defined]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._share_estimators()  # copies of views are views of nothing
 
     @property
     def learner(self) -> Learner | None:

@@ -210,7 +210,7 @@ class Live:
             policy = self._policy
             epoch, plans = policy.origin.epoch, policy.plans
             if told is not None:
-                policy.offer(told.arms.copy(), self._recent)
+                policy.offer(told.sets()[0], self._recent)
             self._ensure_block()
             self._forget_if_new(epoch)
             if policy.plans != plans or self.t == 0:
@@ -331,8 +331,7 @@ class Live:
     def replay(self, actions: ArrayLike, rewards: ArrayLike) -> Live:
         """A whole log: actions (n, d) that somebody played, one step each, and rewards (n,), NaN for none.
 
-        As `observe` for each, at once; rewards that are missing are given up. What is learned is what the
-        agent would have learned, had it played them itself. Returns itself.
+        As `observe` for each, at once; rewards that are missing are given up. Returns itself.
 
         >>> import fastlbm as lbm
         >>> live = lbm.OFUL(horizon=100).start(lbm.Ball(2), seed=0)

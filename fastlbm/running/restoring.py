@@ -73,7 +73,8 @@ def _restored(
     told = actions.actions if isinstance(actions, LBM) else actions
     rng = np.random.default_rng(0)
     rng.bit_generator.state = header["generator"]
-    offered, plans = bool(header.get("offered", False)), int(header.get("plans", 0))
+    plans = validation.integer("plans", header.get("plans", 0), low=0)
+    offered = bool(header.get("offered", False))
     policy = agent._policy(Offered(told.d) if offered else told, env, rng, 0)
     policy.set_cursor(header["policy"])
     for name, array in policy.state().items():

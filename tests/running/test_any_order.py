@@ -135,10 +135,12 @@ class Machine(RuleBasedStateMachine):
         return self.memory
 
 
-class AutoMachine(Machine):
+class ChoosingMachine(Machine):
     def model(self, live: lbm.Live) -> tuple[int, float]:
         """The model of the candidate whose estimate is shown."""
         policy = live._policy
+        if isinstance(self.agent, lbm.EvidenceSelector):
+            return self.agent.candidates[policy.chosen]
         pair: tuple[int, float] = policy.pairs[policy.alive[policy.chosen]]
         return pair
 
@@ -149,18 +151,34 @@ CASES: dict[str, tuple[lbm.agents.Agent, tuple[int, float], int]] = {
     "EpsilonGreedy": (lbm.EpsilonGreedy(lam=LAM), (0, 0.0), 0),
     "Rolling": (lbm.Rolling(2, -1.5, lam=LAM), (2, -1.5), 0),
     "O3M": (lbm.O3M(2, -1.5, 300, L=3, lam=LAM), (2, -1.5), 5),
+    "EvidenceSelector": (
+        lbm.EvidenceSelector([(0, 0.0), (1, 1.0), (2, -1.5)], 300, L=2, lam=LAM),
+        (0, 0.0),
+        0,
+    ),
     "Auto": (lbm.Auto(memories=[0, 1, 2], gammas=[-1.5, 1.0], lam=LAM), (0, 0.0), 0),
 }
 
 
+def check(name: str, examples: int, steps: int) -> None:
+    agent, memory, block = CASES[name]
+    kind = ChoosingMachine if name in ("Auto", "EvidenceSelector") else Machine
+    machine = type(name, (kind,), {"agent": agent, "memory": memory, "block": block})
+    options = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        suppress_health_check=list(HealthCheck),
+        deadline=None,
+    )
+    run_state_machine_as_test(machine, settings=options)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_the_estimate_is_ridge_regression_on_what_was_played(name: str) -> None:
-    agent, memory, block = CASES[name]
-    kind = AutoMachine if name == "Auto" else Machine
-    machine = type(name, (kind,), {"agent": agent, "memory": memory, "block": block})
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=15, stateful_step_count=25, suppress_health_check=list(HealthCheck), deadline=None
-        ),
-    )
+    check(name, examples=10, steps=20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_the_estimate_is_ridge_regression_after_long_histories(name: str) -> None:
+    check(name, examples=100, steps=60)
