@@ -16,6 +16,8 @@
 
 `python -m bench choices`: who plans in Auto, by ways to choose.
 
+`python -m bench misfits`: how often Auto tells that rewards follow none of its models.
+
 `python -m bench studies`: how much of a study's time is spent in kernels.
 
 `python -m bench steps`: what a step costs when Python decides, and 1,000 environments of Gymnasium at once.
@@ -40,6 +42,7 @@ from . import (
     headline,
     learners,
     live,
+    misfits,
     plans,
     report,
     selection,
@@ -64,6 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
         "learners": learners,
         "selection": selection,
         "choices": choices,
+        "misfits": misfits,
         "studies": studies,
         "steps": steps,
         "live": live,

@@ -222,7 +222,8 @@ def check_model(seed: int) -> tuple[int, list[str]]:
         try:
             agent = make()
             check_run(env, agent, T, rng)
-            if not (name in ("OM", "OMBlock", "Cyclic") or getattr(agent, "switch", 0.0) > 0.0):
+            repeats = getattr(agent, "switch", 0.0) > 0.0 or getattr(agent, "smooth", False)
+            if not (name in ("OM", "OMBlock", "Cyclic") or repeats):
                 check_live(env, agent, rng)
             runs += 1
         except ValueError as error:

@@ -27,16 +27,25 @@ class Auto(LearningAgent):
     """Told nothing: m, gamma, the noise and the horizon come from the data.
 
     Every candidate (m, gamma) of a grid keeps a regression on all rewards, as in `EvidenceSelector`, with the
-    noise integrated out; each plan is that of `Rolling` for the most probable one. `memories` and `gammas`
-    restrict the grid, by default 0 to 8, and -5 to 3 in steps of a quarter. If the largest memory on offer is
-    the most probable, twice as many are offered, up to 64, and learn from the last thousand rewards.
-    Candidates whose evidence is far behind are given up and cost nothing. `lam`, `delta`, `subgaussian` and
-    `radius` are as for `Rolling`; a number for `subgaussian` is taken as sigma by the evidence as well.
+    noise and the size of theta beside it integrated out; all memories are as likely at first. Each plan is
+    that of `Rolling` for a memory that is drawn from the posterior, anew when there are a tenth more steps,
+    with its most probable exponent: plans of a memory that is too long never show what a shorter one earns.
+    On 60 random instances, two runs each of 750 steps (`python -m bench choices`), that collects 0.953 of the
+    best cycle, in the worst run 0.818; the most probable candidate 0.938 and 0.672, one that is drawn, memory
+    and exponent, 0.949 and 0.758.
 
-    If the errors of the most probable candidate are not noise (they are correlated in time, or were larger
-    early on than since), because the rewards follow no model of this form, that is told once as a warning,
-    and from then on by `live.explain()`, `live.details()` and `run.details`. A model that is wrong but
-    explains what is played is not noticed. `live.explain()` says what is believed.
+    `memories` and `gammas` restrict the grid, by default 0 to 8, and -5 to 3 in steps of a quarter. If the
+    largest memory on offer is the most probable, twice as many are offered, up to 64, and learn from the last
+    thousand rewards. Candidates whose evidence is far behind are given up and cost nothing. `lam`, `delta`,
+    `subgaussian` and `radius` are as for `Rolling`; a number for `subgaussian` is taken as sigma by the
+    evidence as well.
+
+    If F-tests say that what no probable memory explains is not noise (see agents/misfit.py), because the
+    rewards follow no model of this form, that is told once as a warning, and from then on by
+    `live.explain()`, `live.details()` and `run.details`; where a candidate is right, with probability 0.02 at
+    most, as far as F-tests hold for actions that depend on rewards. There are looks after 300, 480, .. steps,
+    each after 1.6 times as many, at the first and the last thousand steps. A model that is wrong but explains
+    what is played to within the noise is not noticed.
 
     Proven: what `EvidenceSelector` says of the evidence, for candidates that are never given up. Not proven:
     that the truth is found, which needs actions that tell candidates apart, and any bound on the regret.
