@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -40,13 +41,15 @@ class Machine(RuleBasedStateMachine):
     agent: lbm.agents.Agent
     memory: tuple[int, float]  # m and gamma of the features
     block = 0  # actions of a block, of which the first m are not learned from; 0: all are
+    everybody: bool | frozenset[int] = True  # who learns what others play
 
     @initialize(seed=numbers, ball=st.booleans())
     def start(self, seed: int, ball: bool) -> None:
         self.actions = lbm.Ball(D) if ball else lbm.Finite(arms(seed))
         self.live = self.agent.start(self.actions, seed=seed)
         self.played: list[np.ndarray] = []
-        self.learned: list[bool] = []  # whether the reward of a step is learned from, should it come
+        # Whether the reward of a step is learned from, should it come, or by whom.
+        self.learned: list[bool | frozenset[int]] = []
         self.y: list[float] = []
         self.position, self.offered = 0, False
 
@@ -54,12 +57,16 @@ class Machine(RuleBasedStateMachine):
 
     def own(self, action: np.ndarray, y: float | None) -> None:
         self.played.append(action)
-        self.learned.append(self.block == 0 or self.position >= self.memory[0])
-        self.position = (self.position + 1) % max(self.block, 1)
+        self.learned.append(self.who_learns())
         self.y.append(math.nan)
         if y is not None:
             self.live.update(y)
             self.y[-1] = y
+
+    def who_learns(self) -> bool | frozenset[int]:
+        learned = self.block == 0 or self.position >= self.memory[0]
+        self.position = (self.position + 1) % max(self.block, 1)
+        return learned
 
     @rule(y=rewards | st.none(), n=st.integers(1, 4))
     def act(self, y: float | None, n: int) -> None:
@@ -92,7 +99,7 @@ class Machine(RuleBasedStateMachine):
 
     def foreign(self, actions: np.ndarray, y: np.ndarray) -> None:
         self.played.extend(actions)
-        self.learned.extend([True] * len(actions))
+        self.learned.extend([self.everybody] * len(actions))
         self.y.extend(y)
         self.position = 0
 
@@ -121,15 +128,21 @@ class Machine(RuleBasedStateMachine):
         assert self.live.t == len(self.played)
         live = copy.deepcopy(self.live)
         live.replay(np.zeros((1, D)), [math.nan])  # ends the block: all that came is learned
-        m, gamma = self.model(live)
-        before = [np.zeros(D)] * m + self.played
-        kept = [t for t, y in enumerate(self.y) if self.learned[t] and not math.isnan(y)]
-        windows = [np.array(before[t : t + m + 1]) for t in kept]
-        B = np.array([naive.features(w, m, gamma, None)[0] for w in windows]).reshape(-1, D)
-        V = LAM * np.eye(D) + B.T @ B
-        theta = np.linalg.solve(V, B.T @ np.array([self.y[t] for t in kept]))
-        np.testing.assert_allclose(live.theta, theta, rtol=0.0, atol=1e-10)
-        np.testing.assert_allclose(live.V_inv, np.linalg.inv(V), rtol=0.0, atol=1e-10)
+        for found, inverse, (m, gamma), learned in self.estimates(live):
+            before = [np.zeros(D)] * m + self.played
+            kept = [t for t, y in enumerate(self.y) if learned[t] and not math.isnan(y)]
+            windows = [np.array(before[t : t + m + 1]) for t in kept]
+            B = np.array([naive.features(w, m, gamma, None)[0] for w in windows]).reshape(-1, D)
+            V = LAM * np.eye(D) + B.T @ B
+            theta = np.linalg.solve(V, B.T @ np.array([self.y[t] for t in kept]))
+            np.testing.assert_allclose(found, theta, rtol=0.0, atol=1e-10)
+            np.testing.assert_allclose(inverse, np.linalg.inv(V), rtol=0.0, atol=1e-10)
+
+    def estimates(self, live: lbm.Live) -> Iterator[tuple[np.ndarray, np.ndarray, tuple[int, float], list]]:
+        """theta, V^-1, m and gamma, and whether each step is learned from."""
+        assert live.theta is not None
+        assert live.V_inv is not None
+        yield live.theta, live.V_inv, self.model(live), self.learned
 
     def model(self, live: lbm.Live) -> tuple[int, float]:
         return self.memory
@@ -145,6 +158,39 @@ class ChoosingMachine(Machine):
         return pair
 
 
+PAIRS = [(0, 0.0), (1, 1.0), (2, -1.5)]
+LENGTH = 2
+
+
+class MembersMachine(Machine):
+    """Agents whose candidates learn from their own blocks, and all of them from what others play."""
+
+    everybody = frozenset(range(len(PAIRS)))
+
+    def who_learns(self) -> frozenset[int]:
+        chosen: int = self.live._policy.chosen
+        if self.position == 0:
+            self.playing = chosen
+        assert chosen == self.playing
+        m, at = PAIRS[chosen][0], self.position
+        self.position = (at + 1) % (1 if self.offered and m == 0 else m + LENGTH)
+        return frozenset([chosen] if at >= m else [])
+
+    def estimates(self, live: lbm.Live) -> Iterator[tuple[np.ndarray, np.ndarray, tuple[int, float], list]]:
+        for j, policy in enumerate(live._policy.members):
+            e = policy.learner.estimator
+            yield e.theta, e.V_inv, PAIRS[j], [j in who for who in self.learned]
+
+
+class SmoothMachine(MembersMachine):
+    @rule(seed=numbers)
+    def act_among(self, seed: int) -> None:
+        before = self.live.to_bytes()
+        with pytest.raises(ValueError, match="actions must stay the same for Corral with smooth=True"):
+            self.live.act(arms(seed))
+        assert self.live.to_bytes() == before
+
+
 CASES: dict[str, tuple[lbm.agents.Agent, tuple[int, float], int]] = {
     "OFUL": (lbm.OFUL(300, lam=LAM), (0, 0.0), 0),
     "LinTS": (lbm.LinTS(300, lam=LAM), (0, 0.0), 0),
@@ -152,18 +198,29 @@ CASES: dict[str, tuple[lbm.agents.Agent, tuple[int, float], int]] = {
     "Rolling": (lbm.Rolling(2, -1.5, lam=LAM), (2, -1.5), 0),
     "O3M": (lbm.O3M(2, -1.5, 300, L=3, lam=LAM), (2, -1.5), 5),
     "EvidenceSelector": (
-        lbm.EvidenceSelector([(0, 0.0), (1, 1.0), (2, -1.5)], 300, L=2, lam=LAM),
+        lbm.EvidenceSelector(PAIRS, 300, L=LENGTH, lam=LAM),
         (0, 0.0),
         0,
     ),
     "Auto": (lbm.Auto(memories=[0, 1, 2], gammas=[-1.5, 1.0], lam=LAM), (0, 0.0), 0),
+    "BanditCombiner": (lbm.BanditCombiner(PAIRS, 300, L=LENGTH, lam=LAM), (0, 0.0), 0),
+    "RegretBalancing": (lbm.RegretBalancing(PAIRS, 300, L=LENGTH, lam=LAM, scale=0.01), (0, 0.0), 0),
+    "Corral": (lbm.Corral(PAIRS, 300, L=LENGTH, lam=LAM, smooth=False), (0, 0.0), 0),
+    "Corral, smooth": (lbm.Corral(PAIRS, 300, L=LENGTH, lam=LAM), (0, 0.0), 0),
+}
+KINDS: dict[str, type[Machine]] = {
+    "Auto": ChoosingMachine,
+    "EvidenceSelector": ChoosingMachine,
+    "BanditCombiner": MembersMachine,
+    "RegretBalancing": MembersMachine,
+    "Corral": MembersMachine,
+    "Corral, smooth": SmoothMachine,
 }
 
 
 def check(name: str, examples: int, steps: int) -> None:
     agent, memory, block = CASES[name]
-    kind = ChoosingMachine if name in ("Auto", "EvidenceSelector") else Machine
-    machine = type(name, (kind,), {"agent": agent, "memory": memory, "block": block})
+    machine = type(name, (KINDS.get(name, Machine),), {"agent": agent, "memory": memory, "block": block})
     options = settings(
         max_examples=examples,
         stateful_step_count=steps,

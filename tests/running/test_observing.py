@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import fastlbm as lbm
+from fastlbm.agents import auto_policy
+from fastlbm.agents.corral import log_barrier_step
 from tests import naive
 from tests.agents.test_learners import SETS, THETA
 from tests.running.test_live import snapshot
@@ -36,7 +38,7 @@ def ridge(actions: np.ndarray, y: np.ndarray, m: int, gamma: float) -> tuple[np.
 @pytest.mark.parametrize("name", [*FINITE, "O3M rarely"])
 def test_a_log_at_once_is_a_log_step_by_step(name: str, kind: str) -> None:
     agent = {**FINITE, "O3M rarely": lbm.O3M(2, -3.0, 300, L=4, switch=1.0)}[name]
-    if SETS[kind].varies and getattr(agent, "switch", 0.0) > 0.0:
+    if SETS[kind].varies and (getattr(agent, "switch", 0.0) > 0.0 or getattr(agent, "smooth", False)):
         pytest.skip("refused")
     actions, y = log()
     one, many = agent.start(SETS[kind], seed=1), agent.start(SETS[kind], seed=1)
@@ -85,12 +87,17 @@ def test_every_candidate_learns_from_a_log() -> None:
     pairs = [(0, 0.0), (1, -1.0), (2, -3.0)]
     selector = lbm.EvidenceSelector(pairs, 300, L=3).fit(actions, y)._policy
     combiner = lbm.BanditCombiner(pairs, 300, L=3).fit(actions, y)._policy
+    balancing = lbm.RegretBalancing(pairs, 300, L=3).fit(actions, y)._policy
+    corral = lbm.Corral(pairs, 300, L=3).fit(actions, y)._policy
     auto = lbm.Auto(memories=[0, 1, 2], gammas=[-1.0, -3.0]).fit(actions, y)._policy
     for j, (m, gamma) in enumerate(pairs):
         theta, _ = ridge(actions, y, m, gamma)
         np.testing.assert_allclose(selector.candidates.theta[j], theta, atol=1e-10)
-        np.testing.assert_allclose(combiner.members[j].learner.estimator.theta, theta, atol=1e-10)
-    assert combiner.plays.sum() == 0.0  # a log is no block of anybody
+        for policy in (combiner, balancing, corral):
+            np.testing.assert_allclose(policy.members[j].learner.estimator.theta, theta, atol=1e-10)
+    # A log is no block of anybody.
+    assert combiner.plays.sum() == balancing.plays.sum() == balancing.begun.sum() == 0.0
+    np.testing.assert_array_equal(corral.p, np.full(3, 1.0 / 3.0))
     for j, at in enumerate(auto.alive):
         np.testing.assert_allclose(
             auto.candidates.theta[j], ridge(actions, y, *auto.pairs[at])[0], atol=1e-10
@@ -114,6 +121,79 @@ def test_what_auto_learns_from_its_own_log_is_what_it_learned() -> None:
     assert max(memory, key=memory.get) == max(other, key=other.get) == 1
     np.testing.assert_allclose(fitted.theta, live.theta, atol=1e-8)
     assert fitted.explain().noise == pytest.approx(live.explain().noise, rel=1e-6)
+
+
+def test_what_auto_draws_does_not_depend_on_logs() -> None:
+    """While others play nobody plans: no memory is drawn, and one that was drawn goes on."""
+    live = lbm.Auto(memories=[0, 1, 2], gammas=[-1.0]).start(lbm.Ball(D), seed=0)
+    for _ in range(30):
+        live.act()
+    policy = live._policy
+    policy.marks[auto_policy._DRAW] = 33
+    stream = policy.rng.bit_generator.state
+    for m in (1, 2):  # all are as probable, for no reward has come
+        policy._use(int(np.flatnonzero(policy.candidates.m == m)[0]))
+        live.observe([0.5, 0.5, 0.0])
+        assert policy.candidates.m[policy.chosen] == m
+    live.replay(np.zeros((9, D)), np.full(9, math.nan))  # a draw is due
+    assert policy.candidates.m[policy.chosen] == 0
+    assert policy.rng.bit_generator.state == stream
+    live.act()
+    assert policy.rng.bit_generator.state != stream
+
+
+def test_a_log_that_follows_no_model_is_told() -> None:
+    actions, t = lbm.Ball(D).sample(2000, seed=0), np.arange(2000)
+    noise = 0.1 * np.random.default_rng(0).standard_normal(2000)
+    turning = np.column_stack((np.cos(t / 200), np.sin(t / 200), np.zeros(2000)))
+    agent = lbm.Auto(memories=[0, 1], gammas=[-1.0, 1.0])
+    with pytest.warns(RuntimeWarning, match="do not follow any model on offer"):
+        live = agent.fit(actions, (actions * turning).sum(axis=1) + noise)
+    assert live.explain().misfit
+    assert not agent.fit(actions, actions @ THETA + noise).explain().misfit
+
+
+def test_steps_of_balancing_stay_when_blocks_are_of_other_lengths() -> None:
+    live = lbm.RegretBalancing([(0, 0.0), (2, -3.0)], 300, L=3).start(lbm.Ball(D), seed=0)
+    for t in range(40):
+        live.act()
+        live.update(0.1 * (t % 3))
+    live.observe(np.zeros(D))
+    before = live._policy
+    for arms in (np.eye(D), None):
+        live.act(arms)
+        policy = live._policy
+        assert policy is not before
+        steps = policy.begun * policy.B
+        steps[policy.chosen] -= policy.B[policy.chosen]  # the block that begins
+        np.testing.assert_allclose(steps, before.begun * before.B, rtol=1e-14)
+        np.testing.assert_allclose(policy.plays * policy.B, before.plays * before.B, rtol=1e-14)
+        np.testing.assert_allclose(policy.rewards * policy.B, before.rewards * before.B, rtol=1e-14)
+        assert policy.plays.min() > 0.0
+        assert policy.B.tolist() == ([3, 5] if arms is None else [1, 5])
+        before = policy
+
+
+def test_a_block_of_corral_that_is_cut_short_counts_with_what_it_brought() -> None:
+    live = lbm.Corral([(0, 0.0), (0, -1.0)], 300, L=4, eta=1.0).start(lbm.Ball(D), seed=0)
+    policy = live._policy
+    for t in range(4):
+        live.act()
+        live.update(0.1 * t)
+    live.observe(np.zeros(D))
+    np.testing.assert_array_equal(policy.p, [0.5, 0.5])  # the first block of a round is not its loss
+    for y in (0.6, 0.2):
+        live.act()
+        live.update(y)
+    assert policy.again
+    losses = np.zeros(2)
+    losses[policy.chosen] = (1.0 - 0.4) / 2.0 / policy.drawn[policy.chosen]
+    expected = log_barrier_step(policy.p, losses, policy.rates)
+    live.observe(np.zeros(D))
+    np.testing.assert_allclose(policy.p, expected, rtol=1e-12)
+    live.act()
+    assert not policy.again
+    np.testing.assert_allclose(policy.p, expected, rtol=1e-12)  # it counts once
 
 
 def test_a_log_longer_than_memories_on_offer_can_offer_more() -> None:

@@ -28,6 +28,8 @@ AGENTS: dict[str, lbm.agents.Agent] = {
     "Doubling": lbm.Doubling(lbm.O3M(2, -3.0, 20)),
     "BanditCombiner": lbm.BanditCombiner([(0, 0.0), (2, -3.0)], 300, L=3),
     "EvidenceSelector": lbm.EvidenceSelector([(0, 0.0), (2, -3.0)], 300, L=3),
+    "RegretBalancing": lbm.RegretBalancing([(0, 0.0), (2, -3.0)], 300, L=3),
+    "Corral": lbm.Corral([(0, 0.0), (2, -3.0)], 300, L=3, smooth=False),
 }
 SONGS = lbm.Finite(SETS["finite"].arms, names=list("abcde"))
 
@@ -116,6 +118,7 @@ def test_planning_for_sets_that_are_not_known_earns_more_than_not_planning() -> 
         (lbm.OM(2, -3.0, 300, L=4), "agent must choose one action at a time"),
         (lbm.OMBlock(2, -3.0, 300, L=4), "agent must choose one action at a time"),
         (lbm.O3M(2, -3.0, 300, L=4, switch=1.0), "switch must be 0 on a Offered set"),
+        (lbm.Corral([(2, -3.0)], 300, L=4), "actions must stay the same for Corral with smooth=True"),
         (lbm.Cyclic([[1.0, 0.0, 0.0]]), "actions must be arms that are known in advance here"),
     ],
 )
@@ -233,6 +236,7 @@ FINITE: dict[str, lbm.agents.Agent] = {
     "OM": lbm.OM(2, -3.0, 300, L=4),
     "OMBlock": lbm.OMBlock(2, -3.0, 300, L=3),
     "Rolling rarely": lbm.Rolling(2, -3.0, switch=1.0),
+    "Corral, smooth": lbm.Corral([(0, 0.0), (2, -3.0)], 300, L=3, eta=5.0),
 }
 
 
