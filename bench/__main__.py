@@ -22,6 +22,8 @@
 
 `python -m bench steps`: what a step costs when Python decides, and 1,000 environments of Gymnasium at once.
 
+`python -m bench live`: arms that are offered step by step, logs, and what the state of a user costs.
+
 `python -m bench startup`: what the first call costs.
 """
 
@@ -39,6 +41,7 @@ from . import (
     choices,
     headline,
     learners,
+    live,
     misfits,
     plans,
     report,
@@ -67,6 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
         "misfits": misfits,
         "studies": studies,
         "steps": steps,
+        "live": live,
         "startup": startup,
     }
     for name, module in (("headline", headline), ("track", track), ("report", report)):

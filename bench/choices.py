@@ -16,7 +16,8 @@ import numpy as np
 
 import fastlbm as lbm
 from fastlbm.agents.auto_policy import _DRAW, _STEPS, REDRAW, AutoPolicy
-from fastlbm.agents.rolling import BallPlans, ahead_of
+from fastlbm.agents.ball_plans import BallPlans
+from fastlbm.agents.rolling import ahead_of
 from fastlbm.kernels.block_state import make_block_state
 from fastlbm.kernels.evidence import member
 from fastlbm.kernels.learning import Learner

@@ -12,7 +12,7 @@ pyproject.toml has the contracts.
     gym/           the model for Gymnasium, and Gymnasium's environments for our agents
     experiments/   many runs: run_many, studies, their grammar and their store, results and comparators
     running/       one run: an episode, compiled or step by step, and what of it is your own; a live policy,
-                   what it believes, late rewards, its state file; seeds
+                   what it believes, late rewards, its state and how to go on from one; seeds
     plots/         arrays in, figures out
     agents/        what an agent is (base), what a policy is (policy), one file an algorithm
     planning/      blocks, cycles, bounds on OPT; effort has all presets; finite/ is the same for arms
@@ -36,10 +36,12 @@ One `run(env, O3M(...), T)` on the ball, file by file.
    c. play: kernels/playing.py adds noise and records, kernels/rewards.py has the reward of a step.
 5. Back in running/episode.py the records become a `Run`; experiments/ collects many of them.
 
-A live policy (running/live.py) does 4a and 4b with the same machine code and leaves 4c to you.
 A run in which an agent or the environment is not of the package goes step by step, in running/stepwise.py.
+A live policy (running/live.py) does 4a and 4b with the same machine code and leaves 4c to you. Arms that are
+told at each step are chosen by agents/offers.py and kernels/offers.py; what others play comes in by `watch`
+of agents/policy.py.
 `Rolling` plans from its history instead, in kernels/rolling.py and kernels/lookahead.py; `Auto` weighs models
-in agents/auto_policy.py and plans with the same code.
+in agents/auto_policy.py and plans with the same code (agents/auto_plans.py).
 
 The symbols.
 
@@ -80,9 +82,12 @@ if TYPE_CHECKING:
         Corral,
         Cyclic,
         Doubling,
+        EpsilonGreedy,
         EvidenceSelector,
+        LinTS,
         OMBlock,
         OracleGreedy,
+        Random,
         RegretBalancing,
         Rolling,
     )
@@ -111,14 +116,17 @@ __all__ = [
     "Corral",
     "Cyclic",
     "Doubling",
+    "EpsilonGreedy",
     "EvidenceSelector",
     "Finite",
     "GymEnvironment",
+    "LinTS",
     "Live",
     "OMBlock",
     "OracleGreedy",
     "OwnAgent",
     "OwnEnvironment",
+    "Random",
     "RegretBalancing",
     "Rolling",
     "Scheduled",
@@ -146,9 +154,11 @@ _OWNERS = {
     "Corral": "agents",
     "Cyclic": "agents",
     "Doubling": "agents",
+    "EpsilonGreedy": "agents",
     "Finite": "model.actions",
     "GymEnvironment": "gym.adapter",
     "LBM": "model.lbm",
+    "LinTS": "agents",
     "Live": "running.live",
     "O3M": "agents",
     "OFUL": "agents",
@@ -157,6 +167,7 @@ _OWNERS = {
     "OracleGreedy": "agents",
     "OwnAgent": "running.own",
     "OwnEnvironment": "running.own",
+    "Random": "agents",
     "RegretBalancing": "agents",
     "Rolling": "agents",
     "best_block": "planning.blocks",

@@ -153,10 +153,11 @@ def isotropic() -> None:
 
 def general() -> None:
     """Any A0, or m >= d: spectra of the memory matrix; and the oracle, which knows the model."""
-    from . import LBM, OracleGreedy, run
+    from . import LBM, EpsilonGreedy, LinTS, OracleGreedy, Random, run
 
     env = LBM(np.full(3, 0.5), m=2, gamma=-3.0, A0=np.diag([1.0, 2.0, 3.0]))
-    run(env, OracleGreedy(), T=20)
+    for agent in (OracleGreedy(), LinTS(), EpsilonGreedy(), Random()):
+        run(env, agent, T=20)
     _learners(env)
 
 

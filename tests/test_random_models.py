@@ -98,6 +98,10 @@ def every_agent(env: lbm.LBM, T: int, rng: np.random.Generator) -> dict[str, Any
         "OMBlock": lambda: lbm.OMBlock(**known),
         "rarely": lambda: lbm.O3M(**known, switch=0.0 if env.actions.varies else 1.0),
         "OFUL": lambda: lbm.OFUL(10 * T),
+        "LinTS": lambda: lbm.LinTS(10 * T),
+        "LinTS, inflated": lambda: lbm.LinTS(10 * T, inflate=True),
+        "EpsilonGreedy": lbm.EpsilonGreedy,
+        "Random": lbm.Random,
         "OracleGreedy": lbm.OracleGreedy,
         "Doubling": lambda: lbm.Doubling(lbm.O3M(**{**known, "horizon": m + 3})),
         "EvidenceSelector": lambda: lbm.EvidenceSelector(**pairs),
@@ -158,6 +162,30 @@ def check_run(env: lbm.LBM, agent: Any, T: int, rng: np.random.Generator) -> Non
     assert abs(again[t] - value) <= error + 1e-12 * abs(value)
 
 
+def check_live(env: lbm.LBM, agent: Any, rng: np.random.Generator) -> None:
+    """Own actions, offered arms and those of others, in any order: all in their sets, and all finite."""
+    live = agent.start(env if isinstance(agent, lbm.OracleGreedy) else env.actions, seed=1)
+    steps = 0
+    while steps < 8:
+        kind = rng.integers(4)
+        if kind == 0:
+            assert env.actions.contains(live.act()[None], start=steps).all()
+        elif kind == 1:
+            arms = vectors(int(rng.integers(1, 40)), env.d, rng)
+            action = live.act(arms)
+            assert (arms[live.arm] == action).all()
+        elif kind == 2:
+            live.observe(vectors(1, env.d, rng)[0], float(rng.normal()) if rng.random() < 0.5 else None)
+        else:
+            live.replay(vectors(3, env.d, rng), [math.nan, 0.5, -0.5])
+        steps = live.t
+        for step in live.missing:
+            live.update(float(rng.normal()), step=step)
+        if live.theta is not None:
+            assert np.isfinite(live.theta).all()
+            assert np.isfinite(live.V_inv).all()
+
+
 def check_plan(env: lbm.LBM, rng: np.random.Generator) -> None:
     m = 2 if env.m == math.inf else int(env.m)
     plan = lbm.plan_block(
@@ -194,6 +222,9 @@ def check_model(seed: int) -> tuple[int, list[str]]:
         try:
             agent = make()
             check_run(env, agent, T, rng)
+            repeats = getattr(agent, "switch", 0.0) > 0.0 or getattr(agent, "smooth", False)
+            if not (name in ("OM", "OMBlock", "Cyclic") or repeats):
+                check_live(env, agent, rng)
             runs += 1
         except ValueError as error:
             refused.append(f"{name}: {sentence(error)}")

@@ -6,6 +6,7 @@
 from .auto import Auto
 from .bandit_combiner import BanditCombiner
 from .base import Agent
+from .baselines import EpsilonGreedy, LinTS, Random
 from .block_learners import O3M, OM, OMBlock
 from .corral import Corral
 from .cyclic import Cyclic
@@ -26,9 +27,12 @@ __all__ = [
     "Corral",
     "Cyclic",
     "Doubling",
+    "EpsilonGreedy",
     "EvidenceSelector",
+    "LinTS",
     "OMBlock",
     "OracleGreedy",
+    "Random",
     "RegretBalancing",
     "Rolling",
 ]

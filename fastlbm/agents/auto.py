@@ -27,9 +27,9 @@ class Auto(LearningAgent):
     """Told nothing: m, gamma, the noise and the horizon come from the data.
 
     Every candidate (m, gamma) of a grid keeps a regression on all rewards, as in `EvidenceSelector`, with the
-    noise and the size of theta beside it integrated out; all memories are as likely at first. Each plan is that
-    of `Rolling` for a memory that is drawn from the posterior, anew when there are a tenth more steps, with its
-    most probable exponent: the plans of a memory that is too long never show what a shorter one would earn.
+    noise and the size of theta beside it integrated out; all memories are as likely at first. Each plan is
+    that of `Rolling` for a memory that is drawn from the posterior, anew when there are a tenth more steps,
+    with its most probable exponent: plans of a memory that is too long never show what a shorter one earns.
     On 60 random instances, two runs each of 750 steps (`python -m bench choices`), that collects 0.953 of the
     best cycle, in the worst run 0.818; the most probable candidate 0.938 and 0.672, one that is drawn, memory
     and exponent, 0.949 and 0.758.

@@ -6,35 +6,37 @@ import itertools
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._base.types import Array
-from ..kernels.block_state import next_step, plans_made, played_actions, start_block
+from ..kernels.block_state import end_block, next_step, plans_made, played_actions, set_next_step
 from ..kernels.estimator import SAMPLES, Estimator, make_estimator, noise_variance
 from ..kernels.evidence import (
     CandidateSet,
     absorb_block,
+    absorb_log,
     absorb_reward,
     candidate_features,
     evidence_terms,
     member,
 )
-from ..kernels.learning import Learner, LearnerConfig, radius
-from ..kernels.optimism import O3M, Belief
+from ..kernels.learning import Learner, LearnerConfig
+from ..kernels.optimism import O3M
 from ..kernels.powers import eigenvalue_floor
 from ..kernels.rewards import gram_scale
 from ..model.actions import ActionSet, Ball
 from ..model.memory_matrix import check_memory_matrix
+from .auto_plans import Plans
 from .base import LearningAgent
-from .candidates import Log, Pair
+from .candidates import Log, pairs_of
 from .evidence_selector import evidence_of
 from .learners import Task, make_config
 from .misfit import Misfit, Stretch
+from .offers import arms_among
 from .policy import BlockPolicy, Origin, PastBlock, Policy, Rng
-from .rolling import PLAY, ArmPlans, BallPlans, ahead_of
 
 #: A candidate whose evidence is behind by this factor, e^25, is given up.
 BEHIND = 25.0
@@ -42,6 +44,8 @@ BEHIND = 25.0
 KEPT = 1000
 #: Most memories offered, and rewards before more are.
 MOST, FEW = 64, 60
+#: Steps of a log between two looks at who is far behind.
+REVIEW = 64
 #: theta ~ N(0, sigma^2/(s lam) I), each of these s as likely as the others: how large theta is beside the
 #: noise is not known. With s = 1 alone a candidate who needs only a small theta looks far better than it is.
 SCALES: Array = np.array([1.0, 1.0 / 16.0, 1.0 / 256.0, 1.0 / 4096.0])
@@ -63,23 +67,6 @@ _STEPS, _TOLD, _OFFERS, _LOOKS, _FOUND, _DRAW = 0, 1, 2, 3, 4, 5
 Grid = tuple[Sequence[int], Sequence[float], bool]
 
 
-def pairs_of(memories: Iterable[int], gammas: Sequence[float], A0: Array) -> list[Pair]:
-    """The pairs (m, gamma) of a grid, each model once, without those that A0 does not allow."""
-    plain = bool((np.eye(len(A0)) == A0).all())
-    pairs: list[Pair] = []
-    for m in memories:
-        for gamma in gammas:
-            # Without memory the power of the identity is the identity, whatever gamma.
-            pair = (0, 0.0) if gamma == 0.0 or (m == 0 and plain) else (m, gamma)
-            try:
-                check_memory_matrix(A0, len(A0), *pair, differentiable=pair[0] > 0)
-            except ValueError:
-                continue
-            if pair not in pairs:
-                pairs.append(pair)
-    return pairs
-
-
 def _rows(steps: Any) -> Any:
     """Where steps are kept."""
     return np.where(steps < KEPT, steps, KEPT + steps % KEPT)
@@ -94,7 +81,8 @@ class AutoPolicy(BlockPolicy):
     def __init__(
         self, agent: LearningAgent, actions: ActionSet, A0: Array, grid: Grid, rng: Rng, step: int
     ) -> None:
-        self.play = PLAY if actions.known_ahead else 1
+        self.planner = Plans(actions, A0)
+        self.play = self.planner.play
         super().__init__(self.play, len(A0), rng, step)
         self.agent, self.actions, self.A0 = agent, actions, A0
         memories, self.gammas, self.grows = grid
@@ -116,8 +104,7 @@ class AutoPolicy(BlockPolicy):
         self.picked = np.full(self.play, -1)
         self.features = np.zeros((self.play, len(alive) * d))
         self.windows = np.zeros((self.play, (M + 1) * d))  # of the block's actions, for rewards that are late
-        self._arm_plans: dict[int, ArmPlans] = {}
-        self.ball_plans: BallPlans | None = None
+        self.planner.forget()
         self._use(0)
 
     def _fresh(self) -> CandidateSet:
@@ -141,12 +128,8 @@ class AutoPolicy(BlockPolicy):
 
     def _use(self, chosen: int) -> None:
         """Plan for this candidate from now on, a number among those alive."""
-        m, gamma = self.pairs[self.alive[chosen]]
         self.config, self.chosen = self.config_of(chosen), chosen
-        if isinstance(self.actions, Ball):
-            if self.ball_plans is None or self.ball_plans.m != m:
-                self.ball_plans = BallPlans(self.A0, m, gamma, ahead=ahead_of(None, m), play=self.play)
-            self.ball_plans.use(gamma)
+        self.planner.use(*self.pairs[self.alive[chosen]])
 
     def config_of(self, j: int) -> LearnerConfig:
         """How a candidate plans, a number among those alive."""
@@ -168,9 +151,8 @@ class AutoPolicy(BlockPolicy):
 
     @property
     def origin(self) -> Origin:
-        return Origin(
-            epoch=int(self.marks[_OFFERS])
-        )  # rewards that are missing when more is offered are given up
+        # Rewards that are missing when more is offered are given up.
+        return Origin(epoch=int(self.marks[_OFFERS]))
 
     def stop(self, on: bool) -> None:
         self.config.first.stop.fill(on)
@@ -215,15 +197,19 @@ class AutoPolicy(BlockPolicy):
         absorb_reward(self.candidates, features[0], y)
 
     def _learn(self) -> None:
-        """From the block that is done."""
-        counts, sums = self.block.reward_counts, self.block.reward_sums
-        for t in range(self.play):
-            at, seen = _rows(self.marks[_STEPS]), bool(counts[t] > 0.0)
-            self.kept.actions[at], self.kept.seen[at] = self.block.actions[t], seen
-            self.kept.rewards[at] = sums[t] / counts[t] if seen else 0.0
-            self.marks[_STEPS] += 1
+        """From what was played of the block."""
+        played = played_actions(self.block)
+        counts, sums = self.block.reward_counts[: len(played)], self.block.reward_sums[: len(played)]
+        self._keep(played, np.divide(sums, counts, where=counts > 0.0, out=np.full(len(played), math.nan)))
         absorb_block(self.candidates, self.features, self.block)
-        self._push(played_actions(self.block), self.picked)
+        self._push(played, self.picked[: len(played)])
+
+    def _keep(self, actions: Array, rewards: Array) -> None:
+        """These were played, with these rewards, NaN for none; not more than KEPT of them."""
+        at, seen = _rows(self.marks[_STEPS] + np.arange(len(actions))), np.isfinite(rewards)
+        self.kept.actions[at], self.kept.seen[at] = actions, seen
+        self.kept.rewards[at] = np.where(seen, rewards, 0.0)
+        self.marks[_STEPS] += len(actions)
 
     def _past(self, first: int, end: int) -> Stretch:
         """What was kept of these steps."""
@@ -236,29 +222,75 @@ class AutoPolicy(BlockPolicy):
         self.recent[:] = np.concatenate((self.recent, actions))[-M:]
         self.arms[:] = np.concatenate((self.arms, arms))[-M:]
 
+    # --- what others play, and what they offer ----------------------------------------------------------
+
+    @property
+    def span(self) -> int:
+        return MOST if self.grows else len(self.recent)
+
+    def recent_actions(self) -> Array:
+        return np.concatenate((self.recent, played_actions(self.block)))
+
+    def set_history(self, recent: Array) -> None:
+        self.recent[:] = recent[len(recent) - len(self.recent) :]
+        self.arms[:] = -1
+        if not (self.actions.varies or isinstance(self.actions, Ball)):
+            self.arms[:] = arms_among(self.actions.sets()[0], self.recent)
+
+    def offer(self, arms: Array, before: Array) -> None:
+        self.planner.offer(arms)
+
+    def interrupt(self) -> None:
+        self._learn()
+        end_block(self.block)
+        self.planner.interrupt()
+
+    def absorb_log(self, before: Array, actions: Array, rewards: Array) -> None:
+        absorb_log(self.candidates, before[len(before) - len(self.recent) :], actions, rewards)
+
+    def watch(self, before: Array, actions: Array, rewards: Array) -> None:
+        self.interrupt()
+        for t in range(0, len(actions), REVIEW):
+            played, y = actions[t : t + REVIEW], rewards[t : t + REVIEW]
+            self.absorb_log(self.recent, played, y)
+            self._keep(played, y)
+            self.set_history(np.concatenate((self.recent, played)))
+            self._review(self._expect)
+        set_next_step(self.block, int(next_step(self.block)) + len(actions))
+
     # --- planning ---------------------------------------------------------------------------------------
 
     def plan_next_block(self) -> None:
         if plans_made(self.block) > 0:
             self._learn()
-            if self.ball_plans is not None:
-                self.ball_plans.played(self.play)
+            self.planner.played()
+        posterior = self._review(self._choose)
+        m, gamma = self.pairs[self.alive[self.chosen]]
+        noise, probability = math.sqrt(noise_variance(self.estimator)), float(np.exp(posterior[self.chosen]))
+        told = bool(self.marks[_TOLD])
+        self.log.add((int(next_step(self.block)), m, gamma, probability, noise, told))
+        learner = Learner(self.config, self.estimator, np.zeros((self.play, len(self.A0))))
+        self.picked[:] = self.planner.plan(learner, self.recent, self.arms, self.block, self.rng)
+        M = len(self.recent)
+        rows = np.concatenate((self.recent, self.block.actions))
+        for t in range(self.play):
+            self.windows[t] = rows[t : t + M + 1].ravel()
+        candidate_features(self.candidates, self.recent, self.block.actions, self.features)
+
+    def _review(self, choose: Callable[[Array], int]) -> Array:
+        """Who is on offer, who is given up, who plans, and whether none is right; returns the posterior."""
         posterior = self.log_posterior()
         if self.grows and self._largest_is_likely(posterior):
             self._offer_more()
             posterior = self.log_posterior()
         if (posterior > posterior.max() - BEHIND).sum() < 0.7 * len(posterior):
             posterior = self._give_up(posterior)
-        chosen = self._choose(posterior)
+        chosen = choose(posterior)
         if chosen != self.chosen:
             self._use(chosen)
-        self._tell(posterior)
-        self._plan()
-        M = len(self.recent)
-        rows = np.concatenate((self.recent, self.block.actions))
-        for t in range(self.play):
-            self.windows[t] = rows[t : t + M + 1].ravel()
-        candidate_features(self.candidates, self.recent, self.block.actions, self.features)
+        if not self.marks[_TOLD] and self.marks[_STEPS] >= FIRST_LOOK * NEXT_LOOK ** self.marks[_LOOKS]:
+            self._look(posterior)
+        return posterior
 
     def _choose(self, posterior: Array) -> int:
         """The most probable one of a memory that is drawn from the posterior, now and then.
@@ -266,45 +298,33 @@ class AutoPolicy(BlockPolicy):
         The plan of a memory that is too long shows nothing of what a shorter one would earn: the most
         probable candidate alone can be wrong for ever.
         """
-        m, likely = self.candidates.m, self.chosen
-        gone = likely < 0 or posterior[m == m[likely]].max() < posterior.max() - UNLIKELY
-        if gone or self.marks[_STEPS] >= self.marks[_DRAW]:
+        likely = self.chosen
+        if self._draw_is_due(posterior):
             self.marks[_DRAW] = math.ceil(REDRAW * self.marks[_STEPS])
             drawn = int(np.searchsorted(np.cumsum(np.exp(posterior)), self.rng.random()))
             likely = min(drawn, len(posterior) - 1)
-        mine = np.where(m == m[likely], posterior, -np.inf)
-        return int(np.argmax(mine >= mine.max() - 1e-9))  # of equal ones the first, rounding aside
+        return self._best_of_memory(likely, posterior)
 
-    def _plan(self) -> None:
-        """The next block, by the candidate that was chosen."""
-        m, gamma = self.pairs[self.alive[self.chosen]]
-        e, M = self.estimator, len(self.recent)
-        recent, arms = self.recent[M - m :], self.arms[M - m :]
-        if self.ball_plans is not None:
-            learner = Learner(self.config, e, np.zeros((self.play, len(self.A0))))
-            self.ball_plans.plan(learner, recent, self.block, self.rng)
-            return
-        j = int(self.alive[self.chosen])
-        if j not in self._arm_plans:
-            ahead = ahead_of(None, m)
-            self._arm_plans[j] = ArmPlans(self.actions, m=m, gamma=gamma, A0=self.A0, ahead=ahead)
-        plans, belief = self._arm_plans[j], Belief(e.theta, e.V_inv, float(radius(self.config, e)), O3M)
-        found = plans.policy(belief, arms, self.play)
-        if found is None:
-            found, actions = plans.search(belief, recent, int(next_step(self.block)), self.rng)
-        else:
-            actions = plans.sets[0][found]
-        self.picked[:], self.block.actions[:] = found[: self.play], actions[: self.play]
-        start_block(self.block, 1)
+    def _expect(self, posterior: Array) -> int:
+        """Who plans next, as far as that can be told without a draw: while others play, nobody plans.
 
-    def _tell(self, posterior: Array) -> None:
-        """The log, and once that no candidate explains the rewards."""
-        if not self.marks[_TOLD] and self.marks[_STEPS] >= FIRST_LOOK * NEXT_LOOK ** self.marks[_LOOKS]:
-            self._look(posterior)
-        m, gamma = self.pairs[self.alive[self.chosen]]
-        noise, probability = math.sqrt(noise_variance(self.estimator)), float(np.exp(posterior[self.chosen]))
-        told = bool(self.marks[_TOLD])
-        self.log.add((int(next_step(self.block)), m, gamma, probability, noise, told))
+        So what is learned from a log does not depend on how it is cut.
+        """
+        likely = self.chosen
+        if self._draw_is_due(posterior):
+            likely, self.marks[_DRAW] = int(np.argmax(posterior >= posterior.max() - 1e-9)), 0
+        return self._best_of_memory(likely, posterior)
+
+    def _draw_is_due(self, posterior: Array) -> bool:
+        if self.chosen < 0 or self.marks[_STEPS] >= self.marks[_DRAW]:
+            return True
+        m = self.candidates.m
+        return bool(posterior[m == m[self.chosen]].max() < posterior.max() - UNLIKELY)
+
+    def _best_of_memory(self, j: int, posterior: Array) -> int:
+        """The most probable candidate with the memory of j: of equal ones the first, rounding aside."""
+        mine = np.where(self.candidates.m == self.candidates.m[j], posterior, -np.inf)
+        return int(np.argmax(mine >= mine.max() - 1e-9))
 
     def _look(self, posterior: Array) -> None:
         """A look for a misfit: whether no memory, with its most probable exponent, explains what was kept."""
@@ -389,7 +409,7 @@ class AutoPolicy(BlockPolicy):
         for name in ("recent", "arms", "picked", "features", "windows", "marks"):
             arrays[name] = getattr(self, name)
         arrays |= {f"kept.{name}": array for name, array in self.kept._asdict().items()}
-        return arrays | ({} if self.ball_plans is None else self.ball_plans.state())
+        return arrays | self.planner.state()
 
     def cursor(self) -> list[int]:
         return [max(m for m, _ in self.pairs), self.chosen, *map(int, self.alive)]
@@ -407,9 +427,8 @@ class AutoPolicy(BlockPolicy):
         self._offer(np.array(alive))
         self._use(chosen)
 
-    def check(self) -> None:
-        super().check()
-        if self.ball_plans is not None:
-            self.ball_plans.check()
+    def check(self, changed: bool = False) -> None:
+        super().check(changed)
+        self.planner.check()
         if not (self.marks >= 0).all() or (self.arms < -1).any():
             raise ValueError("steps and arms must be counted from 0 on")

@@ -33,8 +33,8 @@ class BanditCombiner(CandidateAgent):
 
     `L` is one length for all, one each, or from the theory; a candidate with gamma = 0 plays blocks of L, not
     m+L. Live, a block counts once, from its first reward on, late or not; every later reward corrects its
-    average. After a run `run.details` says which candidate played at which step, with all indices and who was
-    still active.
+    average. What others play is learned by all candidates and is nobody's block. After a run `run.details`
+    says which candidate played at which step, with all indices and who was still active.
 
     >>> import fastlbm as lbm
     >>> env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)
@@ -107,8 +107,8 @@ class CombinerPolicy(CountingPolicy):
         c, n = self.constants, np.maximum(self.plays, 1.0)
         optimism = np.minimum(c.reward_range, c.C * n ** (c.alpha - 1.0) + 4.0 * c.width / np.sqrt(n))
         index = self.rewards / n + optimism - c.R / c.T_bc
-        # Its rewards may still be to come.
-        fresh = np.array([policy.plans == 0 for policy in self.members])
+        # Its rewards may still be to come; on another set than before it has made no plan.
+        fresh = np.array([policy.plans == 0 for policy in self.members]) & (self.plays == 0.0)
         return np.where(self.active > 0.0, np.where(fresh, np.inf, index), -np.inf)
 
     def plan_next_block(self) -> None:

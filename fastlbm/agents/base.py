@@ -13,10 +13,12 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
+from numpy.typing import ArrayLike
+
 from .._base import validation
 from .._base.types import Seed
 from .._base.values import Value
-from ..model.actions import ActionSet
+from ..model.actions import ActionSet, Ball
 from ..model.lbm import LBM
 from .policy import Policy, Rng
 
@@ -50,6 +52,27 @@ class Agent(Value):
         from ..running.live import Live
 
         return Live(self, actions, seed)
+
+    def fit(
+        self,
+        actions: ArrayLike,
+        rewards: ArrayLike,
+        on: ActionSet | LBM | None = None,
+        seed: Seed = 0,
+    ) -> Live:
+        """The agent at work after a log: actions (n, d) that somebody played, rewards (n,), NaN for none.
+
+        `start` on the set `on`, by default the unit ball, and `Live.replay`: the regression is that of an
+        agent that played them itself (O3M and OM would have left out the first m actions of each block), and
+        the next action follows the last one of the log. On the ball `act(arms)` serves any set.
+
+        >>> import fastlbm as lbm
+        >>> live = lbm.Rolling(m=1, gamma=-2.0).fit([[1.0, 0.0], [0.0, 1.0]], [0.5, 0.8])
+        >>> live.t, live.theta
+        (2, array([0.25, 0.4 ]))
+        """
+        d = validation.array("actions", actions, (None, None)).shape[1]
+        return self.start(Ball(d) if on is None else on, seed).replay(actions, rewards)
 
     @abstractmethod
     def _policy(self, actions: ActionSet, env: LBM | None, rng: Rng, step: int) -> Policy:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from .._base import validation
 from .._base.types import Array
 from ..kernels.block_state import next_step, plans_made, set_next_step
 from ..model.actions import ActionSet
+from ..model.memory_matrix import check_memory_matrix
 from .base import LearningAgent
 from .block_learners import O3M
 from .learners import LearnerPolicy
@@ -81,6 +83,26 @@ class MemberPolicy(WrappingPolicy):
         self.inner.plan_next_block()
 
     @property
+    def span(self) -> int:
+        return max(policy.span for policy in self.members)
+
+    def offer(self, arms: Array, before: Array) -> None:
+        for policy in self.members:
+            policy.offer(arms, before)
+
+    def interrupt(self) -> None:
+        for policy in self.members:
+            policy.interrupt()
+
+    def absorb_log(self, before: Array, actions: Array, rewards: Array) -> None:
+        for policy in self.members:
+            policy.absorb_log(before, actions, rewards)
+
+    def set_history(self, recent: Array) -> None:
+        for policy in self.members:
+            policy.set_history(recent)
+
+    @property
     def plan_seconds(self) -> float:
         return max(policy.plan_seconds for policy in self.members)
 
@@ -92,11 +114,11 @@ class MemberPolicy(WrappingPolicy):
     def width(self) -> int:
         return len(self.members)
 
-    def check(self) -> None:
+    def check(self, changed: bool = False) -> None:
         if not 0 <= self.chosen < len(self.members):
             raise ValueError(f"one of {len(self.members)} members must be chosen, got {self.chosen}")
         for policy in self.members:
-            policy.check()
+            policy.check(changed)
 
     def details(self) -> dict[str, NDArray[Any]]:
         return self.log.columns(self.names)
@@ -134,6 +156,10 @@ class CountingPolicy(MemberPolicy):
         elif not math.isnan(block.total):
             mean = (block.total + y) / (block.came + 1)
             self._correct(i, (mean - block.total / block.came) * (1.0 - self._lead(i)))
+
+    def interrupt(self) -> None:
+        self._account()
+        super().interrupt()
 
     def _account(self) -> None:
         """Count the block that is over."""
@@ -238,3 +264,28 @@ def _pairs(candidates: Iterable[Pair]) -> tuple[Pair, ...]:
             raise ValueError(f"candidates must be distinct, got {pair} twice")
         checked.append(pair)
     return tuple(checked)
+
+
+def pairs_of(memories: Iterable[int], gammas: Sequence[float], A0: Array) -> list[Pair]:
+    """The pairs (m, gamma) of a grid, each model once, without those that A0 does not allow."""
+    return list(_pairs_of(tuple(memories), tuple(gammas), A0.tobytes(), len(A0)))
+
+
+@lru_cache(maxsize=64)  # thousands of users have the same
+def _pairs_of(
+    memories: tuple[int, ...], gammas: tuple[float, ...], matrix: bytes, d: int
+) -> tuple[Pair, ...]:
+    A0 = np.frombuffer(matrix).reshape(d, d)
+    plain = bool((np.eye(len(A0)) == A0).all())
+    pairs: list[Pair] = []
+    for m in memories:
+        for gamma in gammas:
+            # Without memory the power of the identity is the identity, whatever gamma.
+            pair = (0, 0.0) if gamma == 0.0 or (m == 0 and plain) else (m, gamma)
+            try:
+                check_memory_matrix(A0, len(A0), *pair, differentiable=pair[0] > 0)
+            except ValueError:
+                continue
+            if pair not in pairs:
+                pairs.append(pair)
+    return tuple(pairs)

@@ -150,8 +150,7 @@ class CorralPolicy(CountingPolicy):
         return mixed
 
     def plan_next_block(self) -> None:
-        if self.again or not self.smooth:
-            self._account()
+        self._account()
         again = self.smooth and not self.again and plans_made(self.block) > 0
         probabilities = self.probabilities()
         i = self.chosen if again else int(self.rng.choice(len(self.p), p=probabilities))
@@ -159,7 +158,7 @@ class CorralPolicy(CountingPolicy):
         self._again[0] = again
         if again:
             q = int(self.rng.integers(min(self.seen[i], len(self.blocks[i]))))
-            self.members[i].replay(self.blocks[i][q], self.features[i][q])
+            self.members[i].play_again(self.blocks[i][q], self.features[i][q])
             return
         self.drawn[i] = probabilities[i]
         self.hand_over(i)
@@ -174,6 +173,15 @@ class CorralPolicy(CountingPolicy):
         if at < room:
             self.blocks[i][at] = self.block.actions
             self.features[i][at] = self.members[i].learner.features
+
+    def _account(self) -> None:
+        if self.again or not self.smooth:
+            super()._account()
+
+    def forget_arms(self) -> None:
+        super().forget_arms()
+        # Nothing is left to be played again, and the next round is a new one.
+        self.seen[:], self._again[0] = 0, self.smooth
 
     def absorb_late(self, b: Array, y: float, block: PastBlock) -> None:
         again, i = divmod(block.member, len(self.members))
@@ -198,13 +206,14 @@ class CorralPolicy(CountingPolicy):
         self.low[rare] = 0.5 * p[rare]
         self.rates[rare] *= math.exp(1.0 / math.log(self.rounds))
 
-    def check(self) -> None:
-        super().check()
+    def check(self, changed: bool = False) -> None:
+        super().check(changed)
         if not (self.p > 0.0).all() or abs(self.p.sum() - 1.0) > 1e-6:
             raise ValueError("the probabilities of candidates must be positive and sum to 1")
         if not all((array > 0.0).all() for array in (self.drawn, self.low, self.rates)):
             raise ValueError("probabilities and learning rates must be positive")
-        if self._again[0] not in (0, self.smooth) or (plans_made(self.block) > 0) > self.seen[self.chosen]:
+        due = self.smooth and not self.again and plans_made(self.block) > 0
+        if self._again[0] not in (0, self.smooth) or (self.seen < 0).any() or due > self.seen[self.chosen]:
             raise ValueError("a block that was never planned cannot be played again")
         if any(float(np.square(old).sum(axis=-1).max(initial=0.0)) > 1.0 + 1e-6 for old in self.blocks):
             raise ValueError("the actions of old blocks must lie in the unit ball")

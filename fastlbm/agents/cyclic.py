@@ -58,6 +58,9 @@ class CyclicPolicy(BlockPolicy):
         self.block.actions[:] = actions
         play_forever(self.block)
 
+    def interrupt(self) -> None:
+        """The block goes on where it stands: it was not planned for what was played before."""
+
     @property
     def plan_seconds(self) -> float:
         return 0.0

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._base.types import Array
 from ..kernels.block_state import next_step
 from ..kernels.playing import Recorder, elapsed
 from ..kernels.rewards import History, ModelParams
@@ -45,20 +46,19 @@ class Doubling(Agent):
     def _policy(self, actions: ActionSet, env: LBM | None, rng: Rng, step: int) -> Policy:
         first = self.agent.horizon
 
-        def make(epoch: int, begin: int) -> Policy:
+        def make(epoch: int, begin: int, rng: Rng) -> Policy:
             return self.agent._with_horizon(first * 2**epoch)._policy(actions, env, rng, begin)
 
-        return DoublingPolicy(make, first, step)
+        return DoublingPolicy(make, first, rng, step)
 
 
 class DoublingPolicy(WrappingPolicy):
     """A new policy for each epoch, every epoch twice as long as the one before."""
 
-    def __init__(self, make: Callable[[int, int], Policy], first: int, step: int) -> None:
-        self._make, self._first = make, first
+    def __init__(self, make: Callable[[int, int, Rng], Policy], first: int, rng: Rng, step: int) -> None:
+        self._make, self._first, self.rng = make, first, rng
         self._told: list[dict[str, Any]] = []
         self._enter(0, step, 0)
-        self.rng = self._inner.rng
 
     @property
     def inner(self) -> Policy:
@@ -67,7 +67,7 @@ class DoublingPolicy(WrappingPolicy):
     def _enter(self, epoch: int, begin: int, plans_before: int) -> None:
         """Begin an epoch at a step, after so many plans."""
         self._epoch, self._begin, self._plans_before = epoch, begin, plans_before
-        self._inner = self._make(epoch, begin)
+        self._inner = self._make(epoch, begin, self.rng)
 
     def _end(self) -> int:
         return self._begin + (self._first << self._epoch)
@@ -98,6 +98,21 @@ class DoublingPolicy(WrappingPolicy):
             self._restart_when_due()
             self._inner.advance(model, history, recorder, noise, min(until, self._end()))
 
+    def offer(self, arms: Array, before: Array) -> None:
+        self._restart_when_due()
+        self._inner.offer(arms, before)
+
+    def forget_arms(self) -> None:
+        self._inner.forget_arms()
+
+    def watch(self, before: Array, actions: Array, rewards: Array) -> None:
+        while len(actions) > 0:
+            self._restart_when_due()
+            n = self._end() - int(next_step(self.block))
+            self._inner.watch(before, actions[:n], rewards[:n])
+            before = np.concatenate((before, actions[:n]))[-len(before) :]
+            actions, rewards = actions[n:], rewards[n:]
+
     def details(self) -> dict[str, Any]:
         parts = [part for part in (*self._told, self._inner.details()) if part and len(part["step"])]
         return {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else ())}
@@ -113,7 +128,7 @@ class DoublingPolicy(WrappingPolicy):
         self._enter(epoch, begin, plans)
         self._inner.set_cursor(cursor[3:])
 
-    def check(self) -> None:
-        super().check()
+    def check(self, changed: bool = False) -> None:
+        super().check(changed)
         if not self._begin <= next_step(self.block) <= self._end():
             raise ValueError(f"epoch {self._epoch} cannot be at step {next_step(self.block)}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,9 +17,15 @@ from scipy.special import gammaln, logsumexp
 from .._base import validation
 from .._base.types import Array
 from .._base.values import writable
-from ..kernels.block_state import next_step, plans_made, played_actions
+from ..kernels.block_state import end_block, next_step, plans_made, played_actions
 from ..kernels.estimator import LOG_DET, SAMPLES, Estimator
-from ..kernels.evidence import CandidateSet, absorb_block, absorb_reward, candidate_features
+from ..kernels.evidence import (
+    CandidateSet,
+    absorb_block,
+    absorb_log,
+    absorb_reward,
+    candidate_features,
+)
 from ..kernels.learning import Learner
 from ..kernels.powers import eigenvalue_floor
 from ..kernels.rewards import gram_scale
@@ -126,11 +133,19 @@ class SelectorPolicy(MemberPolicy):
             **stacks,
             residual=np.zeros((2, N)),
         )
-        for j, policy in enumerate(members):
-            policy.use_estimator(Estimator(**{name: stack[j] for name, stack in stacks.items()}))
+        self._share_estimators()
         self.agent = agent
         self.recent = np.zeros((max(1, int(m.max())), d))
         self.features = np.zeros((0, N * d))
+
+    def _share_estimators(self) -> None:
+        for j, policy in enumerate(self.members):
+            rows = {name: getattr(self.candidates, name)[j] for name in Estimator._fields}
+            policy.use_estimator(Estimator(**rows))  # type: ignore[attr-defined]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._share_estimators()  # copies of views are views of nothing
 
     @property
     def learner(self) -> Learner | None:
@@ -150,13 +165,27 @@ class SelectorPolicy(MemberPolicy):
         rows = np.concatenate((self.recent, played_actions(self.block)))
         return rows[len(rows) - len(self.recent) :]
 
-    def set_recent_actions(self, actions: Array) -> None:
-        """These were played last."""
-        self.recent[:] = actions
+    @property
+    def span(self) -> int:
+        return len(self.recent)
+
+    def set_history(self, recent: Array) -> None:
+        self.recent[:] = recent[len(recent) - self.span :]
+        super().set_history(recent)
 
     def continue_from(self, before: Policy) -> None:
         if isinstance(before, SelectorPolicy):
-            self.set_recent_actions(before.recent_actions())
+            self.set_history(before.recent_actions())
+
+    def interrupt(self) -> None:
+        if len(self.features) > 0:
+            absorb_block(self.candidates, self.features, self.block)
+        for policy in self.members:
+            end_block(policy.block)
+        self.features = self.features[:0]
+
+    def absorb_log(self, before: Array, actions: Array, rewards: Array) -> None:
+        absorb_log(self.candidates, before[len(before) - self.span :], actions, rewards)
 
     def log_posterior(self) -> Array:
         """With the same prior probability for every candidate; none for one whose regression overflowed."""
@@ -170,7 +199,7 @@ class SelectorPolicy(MemberPolicy):
     def plan_next_block(self) -> None:
         if plans_made(self.block) > 0:
             absorb_block(self.candidates, self.features, self.block)
-            self.set_recent_actions(self.recent_actions())
+            self.recent[:] = self.recent_actions()
         posterior = self.log_posterior()
         if self.agent.draw:
             chosen = int(np.argmax(posterior + self.rng.gumbel(size=len(posterior))))

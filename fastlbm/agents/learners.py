@@ -10,16 +10,19 @@ import numpy as np
 from .._base.types import Array
 from .._base.values import writable
 from ..kernels.block_state import cursor, next_step, start_block
-from ..kernels.estimator import Estimator, make_estimator, passes_of_plan
+from ..kernels.estimator import Estimator, absorb_all, make_estimator, passes_of_plan
 from ..kernels.learning import Learner, LearnerConfig, block_features, learn_from_block, radius
-from ..kernels.memory import make_memory
+from ..kernels.memory import Memory, make_memory
 from ..kernels.optimism import O3M, OM, OM_BLOCK, Belief
 from ..kernels.planners import BallPlanner, MemorylessPlanner
-from ..model.actions import ActionSet, Ball
+from ..kernels.rewards import make_model_params
+from ..kernels.rolling import features_after
+from ..model.actions import ActionSet, Ball, Offered
 from ..model.memory_matrix import check_memory_matrix, matrix_power
 from ..planning.effort import FIRST, LATER, RARE, RARE_AND_LONG, most_seconds
 from ..planning.finite import FinitePlanner
 from .base import LearningAgent
+from .offers import Offers
 from .policy import BlockPolicy, CompiledPolicy, Rng
 
 #: The probability with which the confidence sets of an agent without a horizon may fail, at any time.
@@ -55,12 +58,30 @@ class LearnerPolicy(BlockPolicy):
         """Learn into this estimator from now on, which somebody else may share."""
         self._learner = self._learner._replace(estimator=estimator)
 
-    def replay(self, actions: Array, features: Array) -> None:
+    def play_again(self, actions: Array, features: Array) -> None:
         """Learn from the block that is done, and start one that was planned before."""
         learn_from_block(*self.learner, self.block)
         self.block.actions[:] = actions
         self.learner.features[:] = features
         start_block(self.block, 1)
+
+    def interrupt(self) -> None:
+        learn_from_block(*self.learner, self.block)
+        super().interrupt()
+
+    def features_of(self, before: Array, actions: Array) -> Array | None:
+        """The features (n, d) of actions (n, d) after others; None if it has none of single actions."""
+        raise NotImplementedError
+
+    def absorb_log(self, before: Array, actions: Array, rewards: Array) -> None:
+        before = before[len(before) - self.span :]
+        unknown = np.flatnonzero(np.isnan(before).any(axis=1))
+        seen = np.isfinite(rewards)
+        seen[: unknown.max(initial=-1) + 1] = False
+        F = self.features_of(np.nan_to_num(before), actions)
+        if F is not None and seen.any():
+            y = np.where(seen, rewards, 0.0)
+            absorb_all(self.learner.estimator, F, seen.astype(np.float64), y, y * y)
 
 
 class CompiledLearner(CompiledPolicy, LearnerPolicy):
@@ -83,6 +104,21 @@ class BallLearner(CompiledLearner):
         config, (n, d) = self.learner.config, self.block.actions.shape
         return math.inf if config.kind == OM_BLOCK else most_seconds(config.first, n, d, config.m)
 
+    @property
+    def span(self) -> int:
+        return self.learner.config.m
+
+    def features_of(self, before: Array, actions: Array) -> Array | None:
+        if self.learner.config.kind == OM_BLOCK:
+            return None
+        return features_of_log(self.planner.memory, self.planner.A0, before, actions)
+
+    def set_history(self, recent: Array) -> None:
+        if self.learner.config.cyclic:
+            # A cycle is learned as one that follows the end of the block before.
+            n, m = len(self.block.actions), self.span
+            self.block.actions[n - m :] = recent[len(recent) - m :]
+
 
 class MemorylessLearner(CompiledLearner):
     """Learners with m = 0 whose actions can be chosen one by one, on any set; features are M a."""
@@ -90,6 +126,10 @@ class MemorylessLearner(CompiledLearner):
     def __init__(self, learner: Learner, M: Array, actions: ActionSet, rng: Rng, step: int) -> None:
         super().__init__(learner, len(learner.features), actions.d, rng=rng, step=step)
         self.planner = MemorylessPlanner(learner, M, actions.sets())
+
+    def features_of(self, before: Array, actions: Array) -> Array:
+        M = self.planner.M
+        return actions if len(M) == 0 else np.ascontiguousarray(actions @ M)
 
 
 class ArmLearner(LearnerPolicy):
@@ -106,6 +146,15 @@ class ArmLearner(LearnerPolicy):
     @staticmethod
     def _planner(arms: Array, task: Task, A0: Array) -> FinitePlanner:
         return FinitePlanner(arms, m=task.m, gamma=task.gamma, A0=A0)
+
+    @property
+    def span(self) -> int:
+        return self.learner.config.m
+
+    def features_of(self, before: Array, actions: Array) -> Array | None:
+        if self.learner.config.kind == OM_BLOCK:
+            return None
+        return features_of_log(*self.memory, before, actions)
 
     def _belief(self) -> Belief:
         config, e, _ = self.learner
@@ -172,6 +221,71 @@ class RevealedArmLearner(ArmLearner):
         self._set_actions(np.concatenate((self.block.actions[:over], plan.actions)))
 
 
+class OfferLearner(LearnerPolicy):
+    """A learner on arms that are offered one step at a time, with blocks of n actions.
+
+    Every action is chosen at its step, after what was really played, see `Offers`. Rewards are learned
+    between blocks, of the actions behind the first m of the learner's: for Rolling, of all.
+    """
+
+    def __init__(self, learner: Learner, task: Task, A0: Array, n: int, rng: Rng, step: int) -> None:
+        super().__init__(learner, n, len(A0), rng=rng, step=step)
+        self.task, self.offers = task, Offers(len(A0))
+        self.memory = make_memory(writable(A0), task.m, task.gamma)
+        self.model = make_model_params(learner.estimator.theta, writable(A0), task.m, task.gamma)
+        self.before, self._chosen_at = np.zeros((task.m, len(A0))), -1
+
+    @property
+    def span(self) -> int:
+        return self.task.m
+
+    @property
+    def replans(self) -> bool:
+        return True
+
+    def use_estimator(self, estimator: Estimator) -> None:
+        super().use_estimator(estimator)
+        self.model = self.model._replace(theta=estimator.theta)
+
+    def features_of(self, before: Array, actions: Array) -> Array:
+        return features_of_log(*self.memory, before, actions)
+
+    def offer(self, arms: Array, before: Array) -> None:
+        self.offers.take(arms)
+        self.before = np.nan_to_num(before[len(before) - self.task.m :])
+        self._chosen_at = -1
+
+    def plan_next_block(self) -> None:
+        learn_from_block(*self.learner, self.block)
+        start_block(self.block, 1)
+
+    def ensure_block(self) -> None:
+        super().ensure_block()
+        if self._chosen_at >= 0:
+            return
+        config, e, F = self.learner
+        arm = self.offers.choose(self.model, self.before, e, float(radius(config, e)), self.rng)
+        position = int(cursor(self.block)[0])
+        self.block.actions[position] = self.offers.arms[arm]
+        if position >= config.m:
+            F[position - config.m] = self.features_of(self.before, self.offers.arms[arm : arm + 1])[0]
+        self._chosen_at = position
+
+    def state(self) -> dict[str, Array]:
+        return super().state() | self.offers.state()
+
+    def check(self, changed: bool = False) -> None:
+        super().check(changed)
+        self.offers.check()
+
+
+def features_of_log(memory: Memory, A0: Array | None, before: Array, actions: Array) -> Array:
+    """The features (n, d) of actions (n, d) that were played after `before` (m, d)."""
+    F = np.empty(actions.shape)
+    features_after(memory, A0, before, actions, len(actions), F)
+    return F
+
+
 def make_learner(agent: LearningAgent, task: Task, actions: ActionSet, rng: Rng, step: int) -> LearnerPolicy:
     """The policy of a learning agent that plans as the task says."""
     kind, m, gamma, L, A0, switch = task
@@ -180,7 +294,14 @@ def make_learner(agent: LearningAgent, task: Task, actions: ActionSet, rng: Rng,
         raise ValueError(f"horizon must hold a block of m+L={n} actions, got {agent.horizon}")
     if switch > 0.0 and actions.varies:
         raise repeated_on(actions, switch)
-    ball = isinstance(actions, Ball)
+    ball, offered = isinstance(actions, Ball), isinstance(actions, Offered)
+    if offered and kind != O3M:
+        raise ValueError(
+            f"agent must choose one action at a time where arms are offered step by step, got {agent!r}, "
+            "which plans whole blocks and must know their sets: O3M and Rolling do not"
+        )
+    if offered and m == 0:
+        L = 1  # there is nothing to plan beyond the step
     matrix, rho = check_memory_matrix(A0, d, m, gamma, differentiable=ball and m > 0)
     one_by_one = kind == O3M or L == 1 or (kind == OM and not actions.varies)
     if m == 0 and one_by_one:
@@ -194,6 +315,8 @@ def make_learner(agent: LearningAgent, task: Task, actions: ActionSet, rng: Rng,
     if ball and switch > 0.0 and kind != OM_BLOCK:
         config, rows = config._replace(cyclic=True), m + n
     learner = Learner(config, make_estimator(D, agent.lam), np.zeros((rows, D)))
+    if offered:
+        return OfferLearner(learner, task, matrix, n, rng=rng, step=step)
     if ball:
         return BallLearner(learner, task, matrix, rng=rng, step=step)
     policy = ArmLearner if actions.known_ahead else RevealedArmLearner

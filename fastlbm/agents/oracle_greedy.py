@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._base.types import Array
-from ..kernels.planners import GreedyPlanner
-from ..kernels.rewards import make_history
+from ..kernels.planners import GreedyPlanner, remember_block
+from ..kernels.rewards import make_history, push
 from ..model.actions import ActionSet
 from ..model.lbm import LBM
 from .base import Agent
@@ -38,6 +38,15 @@ class GreedyPolicy(CompiledPolicy):
         super().__init__(1, env.d, rng, step)
         model = env._params()
         self.planner = GreedyPlanner(model, make_history(model), env.actions.sets(), np.zeros(env.d))
+
+    def interrupt(self) -> None:
+        remember_block(self.planner, self.block)
+        super().interrupt()
+
+    def watch(self, before: Array, actions: Array, rewards: Array) -> None:
+        super().watch(before, actions, rewards)
+        for action in actions:
+            push(self.planner.model, self.planner.history, action)
 
     def state(self) -> dict[str, Array]:
         return super().state() | {f"history.{name}": a for name, a in self.planner.history._asdict().items()}

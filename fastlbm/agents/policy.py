@@ -14,7 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._base.types import Array
-from ..kernels.block_state import BlockState, check_block, is_done, make_block_state, plans_made
+from ..kernels.block_state import (
+    BlockState,
+    check_block,
+    end_block,
+    is_done,
+    make_block_state,
+    next_step,
+    plans_made,
+    played_actions,
+    set_next_step,
+)
 from ..kernels.episode import plan_next_block, run_blocks
 from ..kernels.estimator import absorb, estimate, noise_variance
 from ..kernels.learning import Learner
@@ -108,6 +118,54 @@ class Policy(ABC):
     def continue_from(self, before: Policy) -> None:  # noqa: B027  (most need no history)
         """Another policy played until now, and left this one its history."""
 
+    # --- what a live policy needs beside: arms offered step by step, and actions that others chose ---------
+
+    @property
+    def span(self) -> int:
+        """How many actions before a step decide what its reward teaches."""
+        return 0
+
+    def recent_actions(self) -> Array:
+        """The last actions that were played, as far as the policy itself knows them."""
+        return played_actions(self.block)
+
+    def offer(self, arms: Array, before: Array) -> None:
+        """The arms (K, d) of the next step; `before` (at least `span`, d) was played last."""
+        raise TypeError(f"act takes no arms from {type(self).__name__}, which cannot choose among them")
+
+    def interrupt(self) -> None:
+        """The block ends here: what came of it is learned, and the next plan is made anew."""
+        end_block(self.block)
+
+    def forget_arms(self) -> None:
+        """The arms are others from now on: the block ends here, and nothing that was planned is played."""
+        self.interrupt()
+
+    def absorb_log(self, before: Array, actions: Array, rewards: Array) -> None:  # noqa: B027
+        """Learn rewards (n,), NaN for none, of actions (n, d) by anybody, which came after `before`.
+
+        Rows of `before` (at least `span`, d) are NaN where nobody knows what was played.
+        """
+
+    def set_history(self, recent: Array) -> None:  # noqa: B027
+        """The actions `recent` (at least `span`, d) were played last, by anybody."""
+
+    def watch(self, before: Array, actions: Array, rewards: Array) -> None:
+        """Somebody else played these, as of `absorb_log`: they are learned from and count as played."""
+        self.interrupt()
+        self.absorb_log(before, actions, rewards)
+        set_next_step(self.block, int(next_step(self.block)) + len(actions))
+        self.set_history(np.nan_to_num(np.concatenate((before, actions))[-len(before) :]))
+
+    def inherit(self, before: Policy) -> None:
+        """Know what a policy of the same agent on another set knew, whose block is over; plan anew."""
+        self.set_cursor(before.cursor())
+        known = before.state()
+        for name, array in self.state().items():
+            if "block." not in name and name in known and known[name].shape == array.shape:
+                array[...] = known[name]
+        set_next_step(self.block, int(next_step(before.block)))
+
     def details(self) -> dict[str, Any]:
         """What there is to tell of the episode, as arrays by name."""
         return {}
@@ -135,8 +193,11 @@ class Policy(ABC):
         """How many members there are to plan a block."""
         return 1
 
-    def check(self) -> None:
-        """Raise a `ValueError` if it cannot go on from its state, which came from a file."""
+    def check(self, changed: bool = False) -> None:
+        """Raise a `ValueError` if it cannot go on from its state, which came from a file.
+
+        `changed`: the arms are others than those of the file, so that numbers of arms mean nothing.
+        """
         check_block(self.block)
 
     def cursor(self) -> list[int]:
@@ -172,6 +233,9 @@ class CompiledPolicy(BlockPolicy):
 
     def plan_next_block(self) -> None:
         plan_next_block(self.planner, self.block, self.rng)
+
+    def offer(self, arms: Array, before: Array) -> None:
+        self.planner = self.planner._replace(arms=arms[None])
 
     def advance(
         self, model: ModelParams, history: History, recorder: Recorder, noise: Rng, until: int
@@ -218,6 +282,25 @@ class WrappingPolicy(Policy):
         self.inner.absorb_late(b, y, block)
 
     @property
+    def span(self) -> int:
+        return self.inner.span
+
+    def recent_actions(self) -> Array:
+        return self.inner.recent_actions()
+
+    def offer(self, arms: Array, before: Array) -> None:
+        self.inner.offer(arms, before)
+
+    def interrupt(self) -> None:
+        self.inner.interrupt()
+
+    def absorb_log(self, before: Array, actions: Array, rewards: Array) -> None:
+        self.inner.absorb_log(before, actions, rewards)
+
+    def set_history(self, recent: Array) -> None:
+        self.inner.set_history(recent)
+
+    @property
     def plan_seconds(self) -> float:
         return self.inner.plan_seconds
 
@@ -228,8 +311,8 @@ class WrappingPolicy(Policy):
     def width(self) -> int:
         return self.inner.width
 
-    def check(self) -> None:
-        self.inner.check()
+    def check(self, changed: bool = False) -> None:
+        self.inner.check(changed)
 
     def details(self) -> dict[str, Any]:
         return self.inner.details()

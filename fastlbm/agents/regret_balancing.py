@@ -109,7 +109,8 @@ class BalancingPolicy(CountingPolicy):
         self.m = np.array([policy.learner.config.m for policy in members])
         self.B, self.d = np.array([policy.block.actions.shape for policy in members]).T
         self.rho = np.array([theory.reward_bound(m, gamma, agent.A0) for m, gamma in agent.candidates])
-        self.plays, self.rewards, self.active = np.zeros((3, len(members)))
+        # Blocks that began, those that count, the sum of their average rewards, and who is believed.
+        self.begun, self.plays, self.rewards, self.active = np.zeros((4, len(members)))
         self.active += 1.0
 
     def claims(self, blocks: Array) -> Array:
@@ -137,14 +138,19 @@ class BalancingPolicy(CountingPolicy):
 
     def plan_next_block(self) -> None:
         self._account()
-        # The rewards of a block that began may still be to come.
-        claims = self.claims(np.array([float(policy.plans) for policy in self.members]))
+        claims = self.claims(self.begun)  # the rewards of a block that began may still be to come
         open_ = np.where(self.active > 0.0, claims, np.inf)
-        chosen = int(
-            np.argmax(open_ <= open_.min() * (1.0 + 1e-9))
-        )  # of equal ones the first, rounding aside
+        chosen = int(np.argmax(open_ <= open_.min() * (1.0 + 1e-9)))  # of equal ones the first
         self.log.add((int(next_step(self.block)), chosen, claims, self.active > 0.0))
+        self.begun[chosen] += 1.0
         self.hand_over(chosen)
+
+    def inherit(self, before: Policy) -> None:
+        super().inherit(before)
+        if isinstance(before, BalancingPolicy):
+            # Blocks may be of other lengths on this set: steps stay what they were.
+            for counts in (self.begun, self.plays, self.rewards):
+                counts *= before.B / self.B
 
     def _count(self, i: int, reward: float) -> None:
         self.rewards[i] += reward
@@ -164,10 +170,11 @@ class BalancingPolicy(CountingPolicy):
         proven = np.where(heard, mean - width - excess, -np.inf).max()
         self.active[heard & (mean + self.claims(k) / n + width < proven)] = 0.0
 
-    def check(self) -> None:
-        super().check()
+    def check(self, changed: bool = False) -> None:
+        super().check(changed)
         if not (self.active > 0.0).any():
             raise ValueError("one candidate must be active")
 
     def state(self) -> dict[str, Array]:
-        return super().state() | {name: getattr(self, name) for name in ("plays", "rewards", "active")}
+        names = ("begun", "plays", "rewards", "active")
+        return super().state() | {name: getattr(self, name) for name in names}

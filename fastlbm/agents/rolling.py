@@ -29,23 +29,27 @@ from ..kernels.optimism import O3M, Belief
 from ..kernels.rolling import (
     MOST_TRIES,
     SETTLED,
-    RollingConfig,
-    RollingPlanner,
-    check_outlook,
     features_after,
-    forget_cycle,
-    make_outlook,
-    move_on,
-    plan_block_from_here,
 )
-from ..model.actions import ActionSet, Ball
+from ..model.actions import ActionSet, Ball, Offered
 from ..model.lbm import LBM
 from ..model.memory_matrix import check_memory_matrix
-from ..planning.effort import most_seconds, rolling_arms, rolling_effort
+from ..planning.effort import most_seconds, rolling_arms
 from ..planning.finite import FinitePlanner
 from ..planning.finite.states import ucb
+from .ball_plans import BallPlans
 from .base import LearningAgent
-from .learners import CompiledLearner, LearnerPolicy, Task, make_config, make_learner, repeated_on
+from .learners import (
+    CompiledLearner,
+    LearnerPolicy,
+    OfferLearner,
+    Task,
+    features_of_log,
+    make_config,
+    make_learner,
+    repeated_on,
+)
+from .offers import arms_among
 from .policy import Policy, Rng
 
 #: Actions that are played of a plan.
@@ -142,6 +146,11 @@ class Rolling(LearningAgent):
             return make_learner(self, task, actions, rng=rng, step=step)
         if self.switch > 0.0 and actions.varies:
             raise repeated_on(actions, self.switch)
+        if isinstance(actions, Offered):
+            matrix, rho = check_memory_matrix(self.A0, actions.d, m, self.gamma)
+            config = make_config(self, task, actions.d, rho)._replace(m=0)  # all rewards are learned from
+            learner = Learner(config, make_estimator(actions.d, self.lam), np.zeros((1, actions.d)))
+            return OfferLearner(learner, task, matrix, 1, rng=rng, step=step)
         kind = RollingOnBall if isinstance(actions, Ball) else RollingOnArms
         return kind(self, task, actions, rng=rng, step=step)
 
@@ -149,58 +158,6 @@ class Rolling(LearningAgent):
 def ahead_of(ahead: int | None, m: int) -> int:
     """How far a plan looks: three turns of m+1 actions, unless told."""
     return 3 * (m + 1) if ahead is None else ahead
-
-
-class BallPlans:
-    """What to play next on the ball, after a history: the outlook and the effort of one memory size."""
-
-    def __init__(self, A0: Array, m: int, gamma: float, *, ahead: int, play: int, rare: bool = False) -> None:
-        d = len(A0)
-        check_memory_matrix(A0, d, m, gamma, differentiable=True)
-        self.A0, self.m, self.effort = A0, m, rolling_effort(d, m, rare)
-        self.ahead, self.play = ahead, play
-        self.outlook = make_outlook(m, d, ahead, self.effort.longest)
-        self.use(gamma)
-
-    def use(self, gamma: float) -> None:
-        """Plan for this exponent from now on."""
-        self.memory = make_memory(writable(self.A0), self.m, gamma)
-        forget_cycle(self.outlook)
-
-    def planner(self, learner: Learner) -> RollingPlanner:
-        """The compiled planner of a learner."""
-        stop = learner.config.first.stop
-        memory, form = self.memory
-        return RollingPlanner(
-            learner=learner,
-            memory=memory,
-            A0=form,
-            outlook=self.outlook,
-            rolling=RollingConfig(
-                ahead=self.ahead,
-                play=self.play,
-                patience=self.effort.patience,
-                cycles=self.effort.cycle._replace(stop=stop),
-                steps=self.effort.steps._replace(stop=stop),
-            ),
-        )
-
-    def plan(self, learner: Learner, recent: Array, block: BlockState, rng: Rng) -> None:
-        """Start a block after the actions `recent` (m, d)."""
-        self.outlook.recent[:] = recent
-        plan_block_from_here(self.planner(learner), block, rng)
-
-    def played(self, steps: int) -> None:
-        """So many actions of the last plan were played."""
-        move_on(self.outlook, steps)
-
-    def state(self) -> dict[str, Array]:
-        """Everything that changes, by name."""
-        return {f"outlook.{name}": array for name, array in self.outlook._asdict().items()}
-
-    def check(self) -> None:
-        """Raise a `ValueError` if nothing can be planned from its state."""
-        check_outlook(self.outlook)
 
 
 class RollingOnBall(CompiledLearner):
@@ -227,9 +184,19 @@ class RollingOnBall(CompiledLearner):
     def state(self) -> dict[str, Array]:
         return super().state() | self.plans_ahead.state()
 
-    def check(self) -> None:
-        super().check()
+    def check(self, changed: bool = False) -> None:
+        super().check(changed)
         self.plans_ahead.check()
+
+    @property
+    def span(self) -> int:
+        return self.plans_ahead.m
+
+    def features_of(self, before: Array, actions: Array) -> Array:
+        return features_of_log(self.planner.memory, self.planner.A0, before, actions)
+
+    def set_history(self, recent: Array) -> None:
+        self.plans_ahead.start_from(recent[len(recent) - self.span :])
 
     def recent_actions(self) -> Array:
         """The last m actions that were played."""
@@ -380,6 +347,18 @@ class RollingOnArms(LearnerPolicy):
             self.cycle[: len(cycle)] = cycle
         return arms, self.sets[0][arms]
 
+    @property
+    def span(self) -> int:
+        return self.task.m
+
+    def features_of(self, before: Array, actions: Array) -> Array:
+        return features_of_log(*self.memory, before, actions)
+
+    def set_history(self, recent: Array) -> None:
+        self.recent[:] = recent[len(recent) - self.span :]
+        self.arms[:] = arms_among(self.sets[0], self.recent)
+        self.chosen[:], self.cycle[:], self.rest[:] = 0, -1, -1
+
     def recent_actions(self) -> Array:
         """The last m actions that were played."""
         return _recent(self.recent, self.block)
@@ -394,10 +373,11 @@ class RollingOnArms(LearnerPolicy):
         }
         return super().state() | own
 
-    def check(self) -> None:
-        super().check()
+    def check(self, changed: bool = False) -> None:
+        super().check(changed)
         for arms in (self.arms, self.chosen, self.cycle, self.rest):
-            if not (arms.min(initial=-1) >= -1 and arms.max(initial=-1) < self.sets.shape[1]):
+            inside = arms.min(initial=-1) >= -1 and arms.max(initial=-1) < self.sets.shape[1]
+            if not (inside or changed):
                 raise ValueError(f"there are {self.sets.shape[1]} arms, got numbers beyond them")
         if (self.chosen[: length(self.block)] < 0).any() and plans_made(self.block) > 0:
             raise ValueError("a block without arms")

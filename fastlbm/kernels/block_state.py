@@ -138,6 +138,12 @@ def following(position: int, passes: int, n: int) -> tuple[int, int]:
     return position, passes
 
 
+def end_block(block: BlockState) -> None:
+    """The block is over where it stands; its rewards are cleared. Nothing of it counts as played any more."""
+    clear_rewards(block)
+    block.counters[_POSITION], block.counters[_PASSES], block.counters[_REPEATS] = 0, 0, 0
+
+
 def next_action(block: BlockState) -> Vector:
     """A copy of the action (d,) that comes next, which counts as played."""
     position, passes, _ = cursor(block)
@@ -147,9 +153,10 @@ def next_action(block: BlockState) -> Vector:
 
 def played_actions(block: BlockState) -> Rows:
     """The actions of the present pass that were played, all of them once the block is done."""
+    position, passes, _ = cursor(block)
     if plans_made(block) == 0:
         return block.actions[:0]
-    return block.actions[: length(block) if is_done(block) else cursor(block)[0]]
+    return block.actions[: length(block) if is_done(block) and passes > 0 else position]
 
 
 @inline

@@ -128,6 +128,29 @@ def absorb_block(candidates: CandidateSet, F: Rows, block: BlockState) -> None:
 
 
 @kernel
+def absorb_log(candidates: CandidateSet, recent: Rows, actions: Rows, rewards: Vector) -> None:
+    """Every candidate learns rewards (n,) of actions (n, d) that were played after `recent` (M, d).
+
+    NaN stands for a reward that there is not, and for what nobody knows of `recent`: windows that hold it
+    teach nothing, and none of their rewards is learned, so that the candidates can be compared.
+    """
+    n, d = actions.shape
+    M, N = recent.shape[0], candidates.m.shape[0]
+    F, window, action = np.empty((1, N * d)), np.zeros((M, d)), np.empty((1, d))
+    for t in range(n):
+        known = not np.isnan(rewards[t])
+        for s in range(M):
+            for i in range(d):
+                window[s, i] = recent[t + s, i] if t + s < M else actions[t + s - M, i]
+                known = known and not np.isnan(window[s, i])
+        if known:
+            for i in range(d):
+                action[0, i] = actions[t, i]
+            candidate_features(candidates, window, action, F)
+            absorb_reward(candidates, F[0], rewards[t])
+
+
+@kernel
 def evidence_terms(candidates: CandidateSet, scales: Vector, log_det: Rows, rest: Rows) -> None:
     """log_det and rest (N, K): ln det V/det(lam I) and the residual, had lam been `scales` (K,) times itself.
 

@@ -16,8 +16,17 @@ from numba.extending import overload
 
 from ._jit import INLINED, inline, kernel_internal, kernel_nested
 from ._types import Matrix, Rows, Vector
+from .baselines import (
+    EpsilonPlanner,
+    RandomPlanner,
+    ThompsonPlanner,
+    learn_nothing,
+    plan_epsilon,
+    plan_random,
+    plan_thompson,
+)
 from .best_action import best_arm, best_in_ball
-from .block_state import BlockState, next_step, plans_made, start_block
+from .block_state import BlockState, cursor, next_step, plans_made, start_block
 from .estimator import Estimator, passes_of_plan
 from .learning import Learner, LearnerConfig, block_features, cycle_features, learn_from_block, radius
 from .memory import Memory
@@ -190,12 +199,15 @@ def plan_greedy(planner: GreedyPlanner, block: BlockState, rng: np.random.Genera
 @inline
 def remember_block(planner: GreedyPlanner, block: BlockState) -> None:
     """What the oracle takes from a block: its action was played."""
-    if plans_made(block) > 0:
+    _, passes, _ = cursor(block)
+    if passes > 0:
         push(planner.model, planner.history, block.actions[0])
 
 
 @inline
-def learn_as_learner(planner: BallPlanner | MemorylessPlanner, block: BlockState) -> None:
+def learn_as_learner(
+    planner: BallPlanner | MemorylessPlanner | ThompsonPlanner | EpsilonPlanner, block: BlockState
+) -> None:
     """What a learner takes from a block: the rewards of its features."""
     config, e, F = planner.learner
     learn_from_block(config, e, F, block)
@@ -207,6 +219,9 @@ _KERNELS: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
     MemorylessPlanner: (learn_as_learner, plan_without_memory),
     GreedyPlanner: (remember_block, plan_greedy),
     RollingPlanner: (learn_rolling, plan_rolling),
+    ThompsonPlanner: (learn_as_learner, plan_thompson),
+    EpsilonPlanner: (learn_as_learner, plan_epsilon),
+    RandomPlanner: (learn_nothing, plan_random),
 }
 
 

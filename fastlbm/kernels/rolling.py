@@ -126,6 +126,12 @@ def forget_cycle(outlook: Outlook) -> None:
     outlook.log_det[0] = -1e300  # less than any: the next plan searches
 
 
+def start_from(outlook: Outlook, recent: Rows) -> None:
+    """The actions `recent` (m, d) were played last, and nothing is planned; the cycle is still known."""
+    outlook.recent[:] = recent
+    outlook.marks[_LEFT], outlook.marks[_ENTERED] = 0, 0
+
+
 @kernel_norefcount
 def plan_block_from_here(planner: RollingPlanner, block: BlockState, rng: np.random.Generator) -> None:
     """`plan_rolling` for Python."""

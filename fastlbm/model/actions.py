@@ -16,7 +16,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,7 +54,11 @@ class ActionSet(Value, ABC):
 
     @abstractmethod
     def sets(self) -> Array:
-        """The arms (S, K, d): no set for the ball, one for a finite set, else one a step; writable."""
+        """The arms (S, K, d): no set for the ball, one for a finite set, else one a step.
+
+        Numba takes read-only arrays for another type, so this one is not, though nobody writes to it: all
+        policies share it.
+        """
 
     def require(self, T: int) -> None:
         """Raise `ValueError` unless the first T steps all have a set."""
@@ -132,6 +136,16 @@ class _Arms(ActionSet):
 
     arms: Array
     d: int = field(init=False)
+    _sets_of_all: Array = field(init=False)
+
+    def _set_arms(self, arms: Array) -> None:
+        """Keep the arms twice without a copy: to be read, and as kernels take them."""
+        own = np.add(arms, 0.0, order="C")  # turns -0.0 into 0.0, as `_set` does
+        shown = own.view()
+        shown.flags.writeable = False
+        object.__setattr__(self, "arms", shown)
+        object.__setattr__(self, "_sets_of_all", own.reshape(-1, *own.shape[-2:]))
+        self._set(d=own.shape[-1])
 
     @property
     def K(self) -> int:
@@ -139,8 +153,8 @@ class _Arms(ActionSet):
         return int(self.arms.shape[-2])
 
     def sets(self) -> Array:
-        """A copy of the arms, with an axis for the steps."""
-        return self.arms.reshape(-1, *self.arms.shape[-2:]).copy()
+        """The arms, with an axis for the steps: the same array for all who ask, not to be written to."""
+        return self._sets_of_all
 
     @abstractmethod
     def _sets(self, start: int, n: int) -> Array:
@@ -185,16 +199,35 @@ class _Arms(ActionSet):
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
 class Finite(_Arms):
-    """Arms (K, d) in the unit ball, the same at every step.
+    """Arms (K, d) in the unit ball, the same at every step; `names` are K different texts for them.
+
+    A live policy tells the name of what it plays, see `Live.name`.
 
     >>> import fastlbm as lbm
     >>> lbm.Finite([[1.0, 0.0], [0.0, 1.0]])
     Finite(arms=[[1.0, 0.0], [0.0, 1.0]])
+    >>> songs = lbm.Finite([[1.0, 0.0], [0.0, 1.0]], names=["Blue", "Red"])
+    >>> songs.arm("Red")
+    array([0., 1.])
     """
 
-    def __init__(self, arms: ArrayLike) -> None:
-        self._set(arms=_arms(arms, (None, None)))
-        self._set(d=self.arms.shape[-1])
+    names: tuple[str, ...] | None = None
+
+    def __init__(self, arms: ArrayLike, names: Sequence[str] | None = None) -> None:
+        self._set_arms(_arms(arms, (None, None)))
+        self._set(names=None if names is None else _names(names, self.K))
+
+    def _arguments(self) -> dict[str, Any]:
+        # Without names it is the value that it was before there were any: saved states know it by this.
+        return {"arms": self.arms} | ({} if self.names is None else {"names": self.names})
+
+    def arm(self, name: str) -> Array:
+        """The arm (d,) of a name, as `Live.observe` takes it."""
+        if self.names is None or name not in self.names:
+            known = "no names" if self.names is None else f"{len(self.names)} names without it"
+            raise ValueError(f"name must be the name of an arm, got {name!r}, where there are {known}")
+        row: Array = self.arms[self.names.index(name)].copy()
+        return row
 
     def _sets(self, start: int, n: int) -> Array:
         return np.broadcast_to(self.arms, (n, *self.arms.shape))
@@ -205,8 +238,7 @@ class _StepArms(_Arms):
     """Arms (T, K, d): every step has a set of its own."""
 
     def __init__(self, arms: ArrayLike) -> None:
-        self._set(arms=_arms(arms, (None, None, None)))
-        self._set(d=self.arms.shape[-1])
+        self._set_arms(_arms(arms, (None, None, None)))
 
     @property
     def steps(self) -> int:
@@ -251,6 +283,45 @@ class Scheduled(_StepArms):
     """
 
     __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+class Offered(ActionSet):
+    """Arms that are told one step at a time, to `Live.act`: any number of them, and nothing of later ones."""
+
+    d: int
+    known_ahead = False
+
+    def __init__(self, d: int) -> None:
+        self._set(d=validation.integer("d", d, low=1))
+
+    @property
+    def varies(self) -> bool:
+        return True
+
+    def sets(self) -> Array:
+        """One set of one arm, in the place of what will be told: an array (1, 1, d)."""
+        return np.zeros((1, 1, self.d))
+
+    def project(self, actions: ArrayLike, start: int = 0) -> Array:
+        """Raises a `ValueError`, and so do `contains` and `sample`: nobody knows the arms yet."""
+        raise ValueError("actions must be arms that are known in advance here, got arms that are offered")
+
+    def sample(self, n: int, seed: Seed = None, start: int = 0) -> Array:
+        """Raises a `ValueError`."""
+        return self.project(np.zeros((0, self.d)))
+
+
+def _names(names: Sequence[str], K: int) -> tuple[str, ...]:
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"names must be texts, one for each arm, got {names!r}")
+    found = tuple(map(str, names))
+    if len(found) != K:
+        raise ValueError(f"names must be one for each of the {K} arms, got {len(found)}")
+    if len(set(found)) < K:
+        twice = next(name for k, name in enumerate(found) if name in found[:k])
+        raise ValueError(f"names must differ from each other, got {twice!r} twice")
+    return found
 
 
 def _arms(arms: ArrayLike, shape: tuple[None, ...]) -> Array:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._base import validation
 from .._base.display import Displayed
@@ -22,18 +23,21 @@ from .._base.types import Array, Seed
 from ..agents.policy import Policy
 from ..kernels.block_state import is_done, next_action, next_step
 from ..kernels.learning import radius
-from ..model.actions import ActionSet
+from ..model.actions import ActionSet, Ball, Finite, Offered
 from ..model.lbm import LBM
 from .explanation import Explanation
 from .pending import PATIENCE, PendingRewards
+from .restoring import restored, set_form
 from .seeds import streams
-from .state_file import VERSION, fill, fingerprint, read_state, write_state
+from .state_file import fingerprint, pack_state, read_state, unpack_state, write_state
 
 if TYPE_CHECKING:
     from ..agents.base import Agent
 
 #: Seconds from which on planning is worth a thread that can be interrupted.
 _LONG = 0.1
+#: Steps of a log that are learned from at once.
+_STRETCH = 1024
 
 
 class Live(Displayed):
@@ -43,6 +47,13 @@ class Live(Displayed):
     are those of `run`. A reward that comes late is reported with `update(y, step=t)`: it counts from the next
     plan on. One that never comes is simply not learned from (OM-Block, which learns from the sum of a block's
     rewards, does not learn from that block); the action counts as played.
+
+    `act(arms)` chooses among arms that are told at that step, whatever set the policy was started on.
+    `observe` and `replay` tell it of actions that somebody else chose.
+
+    Several threads may use one policy: each call is done as a whole before the next one. `step`, `arm`,
+    `name` and an `update` without a step are about the last action that was given to the calling thread, or
+    in a thread that was given none about the last one of all.
 
     >>> import fastlbm as lbm
     >>> env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0, sigma=0.0)
@@ -67,54 +78,110 @@ class Live(Displayed):
                 "actions must be a Ball, a Finite, a Contextual or an LBM, got an object of type "
                 f"{type(actions).__name__}{hint}"
             )
+        self._offered = False  # whether the policy is one for arms that are told step by step
         self._policy = self._fresh(streams(seed)[1])
         self._pending = PendingRewards()
+        self._plans_before = 0  # by policies for another set
+        # The last actions that were played, by anybody: zeros before the first, NaN if nobody knows.
+        self._recent = np.zeros((max(1, self._policy.span), self.actions.d))
         self._seconds = math.inf  # that the last plan took
         self._lock = threading.RLock()  # a step, a reward and a file are of one moment
+        self._own = threading.local()  # what was given to each thread
 
     def _facts(self) -> dict[str, Any]:
         return {"agent": self.agent, "t": self.t, "plans": self.plans, "theta": self.theta}
 
-    def _fresh(self, rng: np.random.Generator) -> Policy:
-        return self.agent._policy(self.actions, self._env, rng, 0)
+    def _fresh(self, rng: np.random.Generator, step: int = 0) -> Policy:
+        actions = Offered(self.actions.d) if self._offered else self.actions
+        return self.agent._policy(actions, self._env, rng, step)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_own")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.RLock())
+        self.__dict__.update(state, _lock=threading.RLock(), _own=threading.local())
+
+    # --- what there is to know ----------------------------------------------------------------------------
 
     @property
     def t(self) -> int:
-        """Actions given so far."""
+        """Actions so far: those given, and those of others that were observed."""
         return int(next_step(self._policy.block))
+
+    @property
+    def step(self) -> int | None:
+        """The step of the last action, as `update` takes it; None before the first."""
+        last: int = getattr(self._own, "step", self.t - 1)
+        return last if last >= 0 else None
+
+    @property
+    def missing(self) -> list[int]:
+        """The steps whose rewards have not come and may still come."""
+        with self._lock:
+            return self._pending.steps
+
+    @property
+    def arm(self) -> int | None:
+        """The number of the last action among the arms of its step; None if it is none of them.
+
+        >>> import fastlbm as lbm
+        >>> live = lbm.Random().start(lbm.Finite([[1.0, 0.0], [0.0, 1.0]], names=["Blue", "Red"]), seed=1)
+        >>> live.act(), live.arm, live.name
+        (array([1., 0.]), 0, 'Blue')
+        >>> live.act([[0.0, 1.0]]), live.arm, live.name
+        (array([0., 1.]), 0, None)
+        """
+        with self._lock:
+            told = self._set_of_step()
+            if self.step is None or told is None or isinstance(told, Ball):
+                return None
+            sets = told.sets()
+            arms = sets[min(self.step, len(sets) - 1)]
+            same = np.flatnonzero((arms == getattr(self._own, "action", self._recent[-1])).all(axis=1))
+            return int(same[0]) if len(same) else None
+
+    @property
+    def name(self) -> str | None:
+        """The name of the last action, where its set has names: see `Finite`, also for `act(arms)`."""
+        with self._lock:
+            told, arm = self._set_of_step(), self.arm
+            return told.names[arm] if isinstance(told, Finite) and told.names and arm is not None else None
+
+    def _set_of_step(self) -> ActionSet | None:
+        """What the last action was chosen from; None if it was told in another life."""
+        found: ActionSet | None = getattr(self._own, "told", None if self._offered else self.actions)
+        return found
 
     @property
     def plans(self) -> int:
         """Plans made so far."""
-        return self._policy.plans
+        return self._plans_before + self._policy.plans
 
     @property
     def theta(self) -> Array | None:
         """The estimate, as of the last plan; None if the agent does not learn."""
-        learner = self._policy.learner
-        return None if learner is None else learner.estimator.theta.copy()
+        with self._lock:
+            learner = self._policy.learner
+            return None if learner is None else learner.estimator.theta.copy()
 
     @property
     def V_inv(self) -> Array | None:
         """The inverse of V, as of the last plan; None if the agent does not learn."""
-        learner = self._policy.learner
-        return None if learner is None else learner.estimator.V_inv.copy()
+        with self._lock:
+            learner = self._policy.learner
+            return None if learner is None else learner.estimator.V_inv.copy()
 
     @property
     def beta(self) -> float | None:
         """The radius: the confidence set is (theta - x)^T V (theta - x) <= beta^2; None without learning."""
-        learner = self._policy.learner
-        return None if learner is None else float(radius(learner.config, learner.estimator))
+        with self._lock:
+            learner = self._policy.learner
+            return None if learner is None else float(radius(learner.config, learner.estimator))
 
     def details(self) -> dict[str, Any]:
         """What the agent has to tell of its choices since it was started or loaded, as arrays by name."""
-        return self._policy.details()
+        with self._lock:
+            return self._policy.details()
 
     def explain(self) -> Explanation:
         """What the agent believes, as of the last plan: print it, or take `as_dict()` or `plot()`.
@@ -128,21 +195,81 @@ class Live(Displayed):
         with self._lock:
             return Explanation(step=self.t, **self._policy.beliefs())
 
-    def act(self) -> Array:
-        """The action (d,) of the next step, which is `t` - 1 afterwards."""
+    # --- steps --------------------------------------------------------------------------------------------
+
+    def act(self, arms: ArrayLike | Finite | None = None) -> Array:
+        """The action (d,) of the next step, which is `t` - 1 afterwards.
+
+        `arms` (K, d), or a `Finite` with names, are those that can be played now, any number of them at any
+        step. Later ones are not known: an agent that plans takes them to be like those before, see
+        agents/offers.py. Every agent can do that but `OM` and `OMBlock`, which plan whole blocks, those with
+        `switch`, which repeat them, and `Cyclic`.
+
+        >>> import fastlbm as lbm
+        >>> live = lbm.Rolling(m=1, gamma=-2.0).start(lbm.Ball(2), seed=0)
+        >>> action = live.act([[1.0, 0.0], [0.6, 0.8]])
+        >>> live.update(0.5)
+        >>> live.act([[0.0, 1.0]]), live.arm
+        (array([0., 1.]), 0)
+        """
+        told = None if arms is None else self._checked_arms(arms)
         with self._lock:
-            self.actions.require(self.t + 1)
+            if told is None:
+                self.actions.require(self.t + 1)
+            if (told is not None) != self._offered:
+                self._change_policy(told is not None)
             policy = self._policy
             epoch, plans = policy.origin.epoch, policy.plans
+            if told is not None:
+                policy.offer(told.sets()[0], self._recent)
             self._ensure_block()
-            if policy.origin.epoch != epoch:
-                self._pending = PendingRewards()  # a new epoch of Doubling has forgotten them
+            self._forget_if_new(epoch)
             if policy.plans != plans or self.t == 0:
                 self._pending.begin(self.t, policy)
             elif policy.replans:
                 self._pending.revise(policy)
             self._pending.expect(self.t)
-            return next_action(policy.block)
+            action = next_action(policy.block)
+            self._push(action[None])
+            self._give(action, told or self.actions)
+            return action
+
+    def _checked_arms(self, arms: ArrayLike | Finite) -> Finite:
+        told = arms if isinstance(arms, Finite) else Finite(arms)
+        if told.d != self.actions.d:
+            raise ValueError(f"arms must have the dimension of the actions, {self.actions.d}, got {told.d}")
+        return told
+
+    def _change_policy(self, offered: bool) -> None:
+        """From the set to arms that are offered, or back: what was learned stays, plans are made anew."""
+        before, self._offered = self._policy, offered
+        try:
+            policy = self._fresh(before.rng, self.t)
+        except BaseException:
+            self._offered = not offered
+            raise
+        before.interrupt()
+        self._take_over(policy, before)
+
+    def _take_over(self, policy: Policy, before: Policy) -> None:
+        """The policy goes on in the place of another one, whose block is over."""
+        policy.inherit(before)
+        policy.set_history(np.nan_to_num(self._recent))
+        self._plans_before += before.plans - policy.plans
+        self._pending.close()
+        self._policy = policy
+
+    def _forget_if_new(self, epoch: int) -> None:
+        if self._policy.origin.epoch != epoch:
+            self._pending = PendingRewards()  # a new epoch of Doubling has forgotten them
+
+    def _push(self, actions: Array) -> None:
+        """These were played last."""
+        self._recent = np.concatenate((self._recent, actions))[-len(self._recent) :]
+
+    def _give(self, action: Array, told: ActionSet) -> None:
+        """The last step was this thread's."""
+        self._own.step, self._own.action, self._own.told = self.t - 1, action.copy(), told
 
     def _ensure_block(self) -> None:
         """There is something to play afterwards; a plan that takes long can be interrupted and made later."""
@@ -168,13 +295,16 @@ class Live(Displayed):
         return None
 
     def update(self, y: float, step: int | None = None) -> None:
-        """The reward of a step: of the last one, or of an earlier `step` (0, 1, ...) that had none yet."""
+        """The reward of a step: of the last one, or of an earlier `step` (0, 1, ...) that had none yet.
+
+        From several threads the last one is that of the calling thread, see the top of the class.
+        """
+        y = _reward("y", y)
         with self._lock:
             if self.t == 0:
                 raise ValueError("update must come after act: there is no step to reward yet")
-            y = y.item() if isinstance(y, np.ndarray) and y.ndim == 0 else y
-            y = validation.real("y", y, low=-validation.LARGEST, high=validation.LARGEST)
-            step = self.t - 1 if step is None else validation.integer("step", step, low=0, high=self.t - 1)
+            last = getattr(self._own, "step", self.t - 1)
+            step = last if step is None else validation.integer("step", step, low=0, high=self.t - 1)
             if not self._pending.expects(step):
                 hint = (
                     "which has its reward: call act() for the next step before its update(y)"
@@ -185,43 +315,124 @@ class Live(Displayed):
                 raise ValueError(f"step must be one whose reward is missing, got {step}, {hint}")
             self._pending.reward(step, y, self._policy)
 
+    # --- what others play ---------------------------------------------------------------------------------
+
+    def observe(self, action: ArrayLike, y: float | None = None) -> None:
+        """Somebody else chose an action (d,) of the unit ball, with the reward y; None if there is none yet.
+
+        It takes a step, counts as played and is learned from, at once, with the feature that it really had.
+        A reward that comes later is told by `update` with the step. The block that the agent was playing ends
+        there: what it brought is learned by the agent's rule (O3M and OM leave out the first m actions of a
+        block), and the next action is planned anew, after this one. OM-Block knows the features of whole
+        blocks alone: for it the action counts as played, and teaches nothing.
+
+        >>> import fastlbm as lbm
+        >>> live = lbm.OFUL(horizon=100).start(lbm.Ball(2), seed=0)
+        >>> live.observe([0.6, 0.8], 1.0)
+        >>> live.t, live.theta
+        (1, array([0.3, 0.4]))
+        """
+        row = validation.array("action", action, (self.actions.d,))
+        validation.in_ball("action", row)
+        reward = math.nan if y is None else _reward("y", y)
+        with self._lock:
+            window = np.concatenate((self._recent[len(self._recent) - self._policy.span :], row[None]))
+            self._watch(row[None], np.array([reward]))
+            if y is None:
+                self._pending.expect(self.t - 1, window)
+            self._give(row, self.actions)
+
+    def replay(self, actions: ArrayLike, rewards: ArrayLike) -> Live:
+        """A whole log: actions (n, d) that somebody played, one step each, and rewards (n,), NaN for none.
+
+        As `observe` for each, at once; rewards that are missing are given up. Returns itself.
+
+        >>> import fastlbm as lbm
+        >>> live = lbm.OFUL(horizon=100).start(lbm.Ball(2), seed=0)
+        >>> live.replay([[1.0, 0.0], [0.0, 1.0]], [0.5, float("nan")]).theta
+        array([0.25, 0.  ])
+        """
+        rows = validation.in_ball("actions", validation.array("actions", actions, (None, self.actions.d)))
+        y = _rewards(rewards, len(rows))
+        with self._lock:
+            for i in range(0, len(rows), _STRETCH):
+                self._watch(rows[i : i + _STRETCH], y[i : i + _STRETCH])
+            self._own = threading.local()
+        return self
+
+    def _watch(self, actions: Array, rewards: Array) -> None:
+        epoch = self._policy.origin.epoch
+        self._policy.watch(self._recent, actions, rewards)
+        self._pending.close()
+        self._forget_if_new(epoch)
+        self._push(actions)
+
+    # --- its state ----------------------------------------------------------------------------------------
+
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the state to a file (a NumPy .npz without pickled objects), in one piece or not at all."""
         target = Path(path)
+        write_state(target, *self._state())
+        return target
+
+    def load(self, path: str | os.PathLike[str]) -> Live:
+        """Go on from a saved state of the same agent on the same set; unchanged if the file is not that.
+
+        A `Finite` set may have changed, in arms and in names: what was learned stays, and plans are made
+        anew. It must have the same dimension.
+        """
+        return self._restore("path", *read_state(Path(path)), origin=repr(str(path)))
+
+    def to_bytes(self) -> bytes:
+        """The state as bytes, for a database of many: smaller and faster than a file.
+
+        >>> import fastlbm as lbm
+        >>> agent, ball = lbm.OFUL(horizon=100), lbm.Ball(2)
+        >>> live = agent.start(ball, seed=0)
+        >>> same = bool((agent.start(ball).from_bytes(live.to_bytes()).act() == live.act()).all())
+        >>> same
+        True
+        """
+        return pack_state(*self._state())
+
+    def from_bytes(self, data: bytes) -> Live:
+        """Go on from what `to_bytes` gave, under the rules of `load`."""
+        return self._restore("data", *unpack_state(data), origin=f"{len(data)} bytes")
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Header and arrays, of one moment."""
         with self._lock:
             header = {
                 "agent": fingerprint(self.agent),
                 "actions": fingerprint(self._env or self.actions),
+                "set": set_form(self._env or self.actions),
                 "generator": self._policy.rng.bit_generator.state,
                 "policy": self._policy.cursor(),
+                "offered": self._offered,
+                "plans": self._plans_before,
             }
-            state = {**self._policy.state(), **self._pending.state()}
-            arrays = {name: array.copy() for name, array in state.items()}
-        write_state(target, header, arrays)
-        return target
+            state = {**self._policy.state(), **self._pending.state(), "live.recent": self._recent}
+            return header, {name: array.copy() for name, array in state.items()}
 
-    def load(self, path: str | os.PathLike[str]) -> Live:
-        """Go on from a saved state of the same agent on the same set; unchanged if the file is not that."""
-        header, arrays = read_state(Path(path))
-        for name, value in (("agent", self.agent), ("actions", self._env or self.actions)):
-            if header.get(name) != fingerprint(value):
-                raise ValueError(f"path must be a state of the same {name}, {value!r}; got one of another")
-        try:
-            rng = np.random.default_rng(0)
-            rng.bit_generator.state = header["generator"]
-            policy = self._fresh(rng)
-            policy.set_cursor(header["policy"])
-            for name, array in policy.state().items():
-                fill(name, array, arrays.pop(name))
-            policy.check()
-            pending = PendingRewards.restored(arrays, policy)
-        except Exception as error:  # a forged file can make of it what it likes
-            if header["version"] < VERSION:
-                raise ValueError(
-                    f"path must be a state that this version can go on from, got {str(path)!r} of version "
-                    f"{header['version']}, in which {self.agent!r} kept other things: {error}"
-                ) from None
-            raise ValueError(f"path must be an undamaged state file, got {str(path)!r}: {error!r}") from None
+    def _restore(self, what: str, header: dict[str, Any], arrays: dict[str, Array], origin: str) -> Live:
+        found = restored(self.agent, self._env or self.actions, header, arrays, what=what, origin=origin)
         with self._lock:
-            self._policy, self._pending = policy, pending
+            self._policy, self._pending, self._recent = found.policy, found.pending, found.recent
+            self._offered, self._plans_before = found.offered, found.plans
+            self._own = threading.local()
         return self
+
+
+def _reward(name: str, y: Any) -> float:
+    y = y.item() if isinstance(y, np.ndarray) and y.ndim == 0 else y
+    return validation.real(name, y, low=-validation.LARGEST, high=validation.LARGEST)
+
+
+def _rewards(rewards: ArrayLike, n: int) -> Array:
+    """Rewards (n,), of which some may be NaN."""
+    try:
+        y = np.array(rewards, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"rewards must be an array of real numbers: {error}") from None
+    validation.bounded("rewards", validation.array("rewards", np.where(np.isnan(y), 0.0, y), (n,)))
+    return y

@@ -37,6 +37,9 @@ class PendingRewards:
     def __init__(self) -> None:
         self._steps: dict[int, None] = {}  # in the order of time
         self._plans: dict[int, _Plan] = {}  # by their first steps
+        self._current = -1  # the first step of the plan that is being played; none
+        # Actions that somebody else chose, each after those before it, by their steps.
+        self._windows: dict[int, Array] = {}
         # OM-Block: rewards by the first step of a block, until all have come.
         self._blocks: dict[int, Array] = {}
 
@@ -50,6 +53,7 @@ class PendingRewards:
         while self._plans and (first := next(iter(self._plans))) < oldest:
             del self._plans[first]
         n, m = int(length(policy.block)), learner.config.m
+        self._current = start
         self._plans[start] = _Plan(
             n=n,
             m=m,
@@ -60,35 +64,52 @@ class PendingRewards:
 
     def revise(self, policy: Policy) -> None:
         """The rest of the present block was planned anew."""
-        if self._plans and policy.learner is not None:
-            first = next(reversed(self._plans))
-            self._plans[first] = self._plans[first]._replace(features=policy.learner.features.copy())
+        if self._current >= 0 and policy.learner is not None:
+            plan = self._plans[self._current]
+            self._plans[self._current] = plan._replace(features=policy.learner.features.copy())
+
+    def close(self) -> None:
+        """No plan is being played: what still comes is learned at once."""
+        self._current = -1
 
     def _plan_of(self, step: int) -> int:
         starts = list(self._plans)
         at = bisect.bisect_right(starts, step)
         return starts[at - 1] if at else -1
 
-    def expect(self, step: int) -> None:
+    def expect(self, step: int, window: Array | None = None) -> None:
+        """The reward of a step may come; `window` if somebody else chose its action, the last row."""
         self._steps[step] = None
+        if window is not None:
+            self._windows[step] = window
         while (oldest := next(iter(self._steps))) <= step - PATIENCE:
             del self._steps[oldest]
+            self._windows.pop(oldest, None)
         while self._blocks and (first := next(iter(self._blocks))) <= step - 2 * PATIENCE:
             del self._blocks[first]
 
     def expects(self, step: int) -> bool:
         return step in self._steps
 
+    @property
+    def steps(self) -> list[int]:
+        """The steps whose rewards may come, in the order of time."""
+        return list(self._steps)
+
     def reward(self, step: int, y: float, policy: Policy) -> None:
         """The reward of an expected step: to its block, or into the estimator if its plan is over."""
         del self._steps[step]
+        if step in self._windows:
+            window = self._windows.pop(step)
+            policy.absorb_log(window[:-1], window[-1:], np.array([y]))
+            return
         first = self._plan_of(step)
         if first < 0 or policy.learner is None:
             return  # an agent that does not learn
         plan = self._plans[first]
         n, m, F = plan.n, plan.m, plan.features
         passes, position = divmod(step - first, n)
-        current = first == next(reversed(self._plans))
+        current = first == self._current
         if policy.learner.config.kind != OM_BLOCK:
             # Of a cycle all rewards are learned from, else those behind the first m.
             row = slot(position, passes, m) if len(F) == n + m else position - m
@@ -111,12 +132,17 @@ class PendingRewards:
 
     def state(self) -> dict[str, Array]:
         """Everything, as arrays by name."""
-        arrays: dict[str, Any] = {"pending.steps": np.array(sorted(self._steps), dtype=np.int64)}
+        arrays: dict[str, Any] = {
+            "pending.steps": np.array(sorted(self._steps), dtype=np.int64),
+            "pending.current": np.array([self._current], dtype=np.int64),
+        }
         for first, plan in self._plans.items():
             arrays[f"pending.plan.{first}.{plan.n}.{plan.m}.{plan.member}"] = plan.features
             arrays[f"pending.tally.{first}"] = plan.tally
         for first, rewards in self._blocks.items():
             arrays[f"pending.block.{first}"] = rewards
+        for step, window in self._windows.items():
+            arrays[f"pending.window.{step}"] = window
         return arrays
 
     @classmethod
@@ -127,6 +153,10 @@ class PendingRewards:
         for name, array in arrays.items():
             if name == "pending.steps":
                 pending._steps = dict.fromkeys(map(int, array.tolist()))
+            elif name == "pending.current":
+                pending._current = int(array[0])
+            elif name.startswith("pending.window."):
+                pending._windows[int(name.split(".")[2])] = array
             elif name.startswith("pending.plan."):
                 first, n, m, member = map(int, name.split(".")[2:])
                 pending._plans[first] = _Plan(n=n, m=m, member=member, features=array, tally=np.zeros(2))
@@ -136,6 +166,8 @@ class PendingRewards:
                 pending._blocks[int(name.split(".")[2])] = array
             else:
                 raise ValueError(f"an array that no policy has, {name}")
+        if "pending.current" not in arrays:  # before version 3 the last plan was always the present one
+            pending._current = next(reversed(pending._plans), -1)
         pending._check(policy)
         for first, plan in pending._plans.items():
             plan.tally[:] = tallies[first] if tallies else pending._tally_since_1(first, policy.block)
@@ -152,6 +184,14 @@ class PendingRewards:
             raise ValueError(f"plans cannot have begun at {plans} at step {now}")
         if plans and policy.learner is None:
             raise ValueError("plans of an agent that does not learn")
+        if self._current != -1 and self._current != next(reversed(plans), -1):
+            raise ValueError(f"the plan of step {self._current} cannot be the present one")
+        for step, window in self._windows.items():
+            shape = policy.span + 1, policy.block.actions.shape[1]
+            if step not in self._steps or window.shape != shape:
+                raise ValueError(f"an action at step {step} that nobody waits for")
+            if window.dtype != np.float64 or np.isinf(window).any() or np.isnan(window[-1]).any():
+                raise ValueError("actions that are no numbers")
         for plan in self._plans.values():
             fits = plan.n >= 1 and 0 <= plan.m <= plan.n and 0 <= plan.member < policy.width
             rows = (1, plan.n - plan.m, plan.n + plan.m)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tracemalloc
 import zipfile
 from collections.abc import Callable
@@ -91,6 +92,24 @@ FORGERIES: dict[str, tuple[str, Change]] = {
     "a plan in the future": ("O3M", rename("pending.plan.16", "pending.plan.1000000000000000.4.1.0")),
     "a plan by nobody": ("BanditCombiner", rename("pending.plan.", "pending.plan.0.4.1.9")),
     "a reward of the future": ("O3M", put("pending.steps", -1, 10**15)),
+    "another present plan": ("O3M", put("pending.current", 0, 5)),
+    "the last actions": ("O3M", put("live.recent", (0, 0), 5.0)),
+    "infinite last actions": ("O3M", put("live.recent", (0, 0), np.inf)),
+    "more last actions": ("O3M", lambda _, arrays: arrays.update({"live.recent": np.zeros((7, 2))})),
+    "arms that were offered": ("O3M", tell("offered", True)),
+    "a negative number of plans": ("O3M", tell("plans", -1)),
+    "an action of another dimension": (
+        "O3M",
+        lambda _, arrays: arrays.update({"pending.window.3": np.zeros((2, 3))}),
+    ),
+    "an action that nobody waits for": (
+        "O3M",
+        lambda _, arrays: arrays.update({"pending.window.16": np.zeros((2, 2))}),
+    ),
+    "an action of NaN": (
+        "O3M",
+        lambda _, arrays: arrays.update({"pending.window.13": np.full((2, 2), np.nan)}),
+    ),
     "features of another shape": (
         "O3M",
         lambda _, arrays: arrays.update(
@@ -148,3 +167,51 @@ def test_a_folder_and_a_deep_header_are_no_states(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "deep.npz"):
         with pytest.raises(ValueError, match=r"^path must be a state file of a live policy"):
             AGENTS["O3M"].start(lbm.Ball(2)).load(path)
+
+
+def test_forged_offers_and_catalogues_are_refused(tmp_path: Path) -> None:
+    arms = np.eye(2)
+    live = lbm.Rolling(1, -2.0).start(lbm.Finite(arms))
+    path = live.save(tmp_path / "state")
+    forge(path, put("block.counters", 5, 99))
+    with pytest.raises(ValueError, match=r"^path must be"):  # also where plans are made anew
+        lbm.Rolling(1, -2.0).start(lbm.Finite(arms[:1])).load(path)
+    live.act(arms)
+    for change in (
+        put("offers.count", 0, -1),
+        put("offers.pool", (0, 0), 9.0),
+        put("live.recent", 0, np.inf),
+    ):
+        live.save(path)
+        forge(path, change)
+        with pytest.raises(ValueError, match=r"^path must be"):
+            lbm.Rolling(1, -2.0).start(lbm.Finite(arms)).load(path)
+
+
+def test_forged_bytes_are_refused() -> None:
+    agent = lbm.OFUL(100)
+    live = agent.start(lbm.Ball(2))
+    live.act()
+    header, arrays = state_file.unpack_state(live.to_bytes())
+
+    def packed(text: str) -> bytes:
+        parts = state_file.MAGIC + len(text).to_bytes(4, "little") + text.encode()
+        return parts + hashlib.sha256(parts).digest()
+
+    listed = '{"version": 3, "arrays": [["x", %s, %s]]}'
+    for data, words in (
+        (packed("{"), "got bytes that are none"),
+        (packed("[]"), "got bytes that are none"),
+        (packed('{"arrays": 7}'), "got bytes that are none"),
+        (packed(listed % ('"O"', "[1]")), "an array of type 'O'"),
+        (packed(listed % ('"<f8"', "[1000000000000]")), "no room for an array"),
+        (packed(listed % ('"<f8"', "[-1]")), "an array of type"),
+        (packed(listed % ('"<f8"', "[]")), "no room for an array"),
+        (packed('{"version": 2, "arrays": []}'), "data must be a state of version 3, got version 2"),
+        (state_file.pack_state(header, {**arrays, "more": np.zeros(2)}), "an array that no policy has"),
+        (state_file.pack_state({**header, "generator": 1}, arrays), "data must be an undamaged state"),
+    ):
+        with pytest.raises(ValueError, match=r"^data must be") as caught:
+            live.from_bytes(data)
+        assert words in str(caught.value)
+    assert agent.start(lbm.Ball(2)).from_bytes(state_file.pack_state(header, arrays)).t == 1

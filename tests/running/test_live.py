@@ -267,7 +267,7 @@ def test_a_wrong_or_damaged_file_changes_nothing(tmp_path: Path) -> None:
     refused(tmp_path / "other.npz", "path must be a state file")
     bad.write_bytes(data)
     rewrite(bad, lambda header, _: header.update(version=0))
-    refused(bad, "version 1 or 2, got version 0")
+    refused(bad, "version 1, 2 or 3, got version 0")
     bad.write_bytes(data)
     rewrite(bad, lambda header, _: header.update(format="something"))
     refused(bad, "which is not one")
@@ -327,10 +327,16 @@ def test_a_file_is_of_one_moment_while_another_thread_goes_on(tmp_path: Path) ->
         sys.setswitchinterval(interval)
 
 
-def test_a_policy_can_be_copied() -> None:
-    live = lbm.O3M(1, -2.0, 100, L=3).start(lbm.Ball(2), seed=0)
+COPIED = agents() | {"EvidenceSelector": lbm.EvidenceSelector([(0, 0.0), (1, -2.0), (2, -1.0)], 10**4, L=2)}
+
+
+@pytest.mark.parametrize("name", COPIED)
+def test_a_copy_of_a_policy_decides_alike(name: str) -> None:
+    live = start(COPIED[name], lbm.LBM(THETA, m=2, gamma=-3.0))
     live.act()
     live.update(0.5)
     other = copy.deepcopy(live)
-    for _ in range(9):
+    for t in range(30):
         np.testing.assert_array_equal(live.act(), other.act())
+        for policy in (live, other):
+            policy.update(0.1 * (t % 4))

@@ -1,4 +1,4 @@
-"""State files of the version before: they are read, and the policy goes on as if nothing had happened."""
+"""State files of the versions before: they are read, and the policy goes on as if nothing had happened."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 import fastlbm as lbm
 
-#: Written by version 0.1 after 18 steps of `play`.
-FILES = Path(__file__).parents[1] / "data" / "live-1"
+#: Written by version 0.1 after 18 steps of `play`, and by the last one whose states had the version 2.
+FILES, FILES_2 = (Path(__file__).parents[1] / "data" / f"live-{version}" for version in (1, 2))
 ARMS = lbm.Finite([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
 PAIRS = [(0, 0.0), (1, -2.0)]
 CASES: dict[str, tuple[lbm.agents.Agent, lbm.model.ActionSet | lbm.LBM]] = {
@@ -21,6 +21,11 @@ CASES: dict[str, tuple[lbm.agents.Agent, lbm.model.ActionSet | lbm.LBM]] = {
     "EvidenceSelector": (lbm.EvidenceSelector(PAIRS, 100, L=3), lbm.Ball(2)),
     "BanditCombiner": (lbm.BanditCombiner(PAIRS, 100, L=3), lbm.Ball(2)),
     "OracleGreedy": (lbm.OracleGreedy(), lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)),
+}
+CASES_2 = CASES | {
+    "Rolling": (lbm.Rolling(1, -2.0), lbm.Ball(2)),
+    "RollingOnArms": (lbm.Rolling(1, -2.0), ARMS),
+    "switching": (lbm.O3M(2, -2.0, 500, L=3, switch=1.0), lbm.Ball(2)),
 }
 
 
@@ -35,12 +40,14 @@ def play(live: lbm.Live, steps: int) -> list[np.ndarray]:
     return actions
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_state_of_version_1_goes_on(name: str) -> None:
-    agent, actions = CASES[name]
+@pytest.mark.parametrize(
+    ("name", "folder"), [*((name, FILES) for name in CASES), *((name, FILES_2) for name in CASES_2)]
+)
+def test_a_state_of_a_version_before_goes_on(name: str, folder: Path) -> None:
+    agent, actions = CASES_2[name]
     fresh = agent.start(actions, seed=4)
     play(fresh, 18)
-    live = agent.start(actions).load(FILES / f"{name}.npz")
+    live = agent.start(actions).load(folder / f"{name}.npz")
     assert (live.t, live.plans) == (18, fresh.plans)
     if fresh.theta is not None:
         # Another machine may round a plan differently; what was learned is nearly the same.
@@ -67,3 +74,30 @@ def test_a_state_of_version_1_that_learned_otherwise_is_refused() -> None:
     with pytest.raises(ValueError, match=r"can go on from, got .* of version 1"):
         live.load(FILES / "switching.npz")
     live.act()
+
+
+def test_a_state_of_version_2_of_auto_kept_other_things_and_is_refused() -> None:
+    live = lbm.Auto(memories=[0, 1], gammas=[-2.0, -1.0]).start(lbm.Ball(2))
+    with pytest.raises(ValueError, match=r"can go on from, got .* of version 2, in which Auto.* kept other"):
+        live.load(FILES_2 / "Auto.npz")
+    live.act()
+
+
+def test_what_a_version_before_did_not_keep_of_the_past_is_not_learned_from() -> None:
+    # O3M of version 2 is in the third action of its fifth block: its m = 1 action before is known, its
+    # twelfth step is not. With switch and m = 2, the two actions before the first of a pass are not known.
+    agent, actions = CASES_2["O3M"]
+    live = agent.start(actions).load(FILES_2 / "O3M.npz")
+    V = live.V_inv.copy()
+    live.observe([1.0, 0.0], 0.5)
+    assert (live.V_inv != V).any()
+    agent = lbm.O3M(3, -2.0, 100, L=3)
+    live = agent.start(lbm.Ball(2))
+    live._recent[0] = np.nan
+    V = live.V_inv.copy()
+    live.observe([1.0, 0.0], 0.5)
+    np.testing.assert_array_equal(live.V_inv, V)
+    again = agent.start(lbm.Ball(2)).from_bytes(live.to_bytes())
+    for policy in (live, again):
+        policy.observe([1.0, 0.0], 0.5)
+        assert (policy.V_inv != V).any()

@@ -1,0 +1,96 @@
+"""Auto's plans: owns how a block is planned for a model, on the ball, on arms, and on arms just offered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._base.types import Array
+from ..kernels.block_state import BlockState, next_step, start_block
+from ..kernels.learning import Learner, radius
+from ..kernels.optimism import O3M, Belief
+from ..kernels.rewards import make_model_params
+from ..model.actions import ActionSet, Ball, Offered
+from .ball_plans import BallPlans
+from .candidates import Pair
+from .offers import Offers
+from .policy import Rng
+from .rolling import PLAY, ArmPlans, ahead_of
+
+
+class Plans:
+    """What to play next, after a history, for one model (m, gamma) and then for another."""
+
+    def __init__(self, actions: ActionSet, A0: Array) -> None:
+        self.actions, self.A0 = actions, A0
+        self.play = PLAY if actions.known_ahead else 1
+        self.offers = Offers(len(A0)) if isinstance(actions, Offered) else None
+        self.forget()
+
+    def forget(self) -> None:
+        """All plans are made anew."""
+        self.ball: BallPlans | None = None
+        self._arms: dict[Pair, ArmPlans] = {}
+
+    def use(self, m: int, gamma: float) -> None:
+        """Plan for this model from now on."""
+        self.model = m, gamma
+        if isinstance(self.actions, Ball):
+            if self.ball is None or self.ball.m != m:
+                self.ball = BallPlans(self.A0, m, gamma, ahead=ahead_of(None, m), play=self.play)
+            self.ball.use(gamma)
+
+    def plan(self, learner: Learner, recent: Array, arms: Any, block: BlockState, rng: Rng) -> Any:
+        """Start a block after the actions `recent` (M, d), whose numbers are `arms` (M,), -1 for none.
+
+        Returns the numbers of its arms, -1 for all that have none.
+        """
+        (m, gamma), e = self.model, learner.estimator
+        recent, arms = recent[len(recent) - m :], arms[len(arms) - m :]
+        if self.ball is not None:
+            self.ball.plan(learner, recent, block, rng)
+            return -1
+        beta = float(radius(learner.config, e))
+        if self.offers is not None:
+            model = make_model_params(e.theta, self.A0, m, gamma)
+            block.actions[0] = self.offers.arms[self.offers.choose(model, recent, e, beta, rng)]
+            start_block(block, 1)
+            return -1
+        if self.model not in self._arms:
+            ahead = ahead_of(None, m)
+            self._arms[self.model] = ArmPlans(self.actions, m=m, gamma=gamma, A0=self.A0, ahead=ahead)
+        plans, belief = self._arms[self.model], Belief(e.theta, e.V_inv, beta, O3M)
+        found = plans.policy(belief, arms, self.play)
+        if found is None:
+            found, actions = plans.search(belief, recent, int(next_step(block)), rng)
+        else:
+            actions = plans.sets[0][found]
+        block.actions[:] = actions[: self.play]
+        start_block(block, 1)
+        return found[: self.play]
+
+    def played(self) -> None:
+        """All of the last block was played."""
+        if self.ball is not None:
+            self.ball.played(self.play)
+
+    def interrupt(self) -> None:
+        """The rest of the last plan will not be played."""
+        if self.ball is not None:
+            self.ball.start_from(self.ball.outlook.recent)
+
+    def offer(self, arms: Array) -> None:
+        """The arms (K, d) of the next step."""
+        assert self.offers is not None
+        self.offers.take(arms)
+
+    def state(self) -> dict[str, Array]:
+        """Everything that lasts, by name."""
+        return {name: array for part in self._parts() for name, array in part.state().items()}
+
+    def check(self) -> None:
+        """Raise a `ValueError` if nothing can be planned from its state."""
+        for part in self._parts():
+            part.check()
+
+    def _parts(self) -> list[BallPlans | Offers]:
+        return [part for part in (self.ball, self.offers) if part is not None]
