@@ -25,7 +25,8 @@ from .evidence_selector import log_evidence
 from .learners import Task, make_config
 from .misfit import Misfit
 from .policy import BlockPolicy, Origin, PastBlock, Policy, Rng
-from .rolling import PLAY, ArmPlans, BallPlans, ahead_of
+from .rolling import BallPlans
+from .rolling_arms import PLAY, ArmPlans, ahead_of
 
 #: A candidate whose evidence is behind by this factor, e^25, is given up.
 BEHIND = 25.0

@@ -24,6 +24,7 @@ from .memory import Memory
 from .optimism import Belief
 from .rewards import History, ModelParams, product, push, response
 from .rolling import RollingPlanner, learn_rolling, plan_rolling
+from .rolling_arms import RevealedPlanner, TablePlanner, learn_on_arms, plan_by_policy, plan_revealed
 from .search import search
 
 #: Greedy actions that differ by less are the same.
@@ -207,6 +208,8 @@ _KERNELS: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
     MemorylessPlanner: (learn_as_learner, plan_without_memory),
     GreedyPlanner: (remember_block, plan_greedy),
     RollingPlanner: (learn_rolling, plan_rolling),
+    TablePlanner: (learn_on_arms, plan_by_policy),
+    RevealedPlanner: (learn_on_arms, plan_revealed),
 }
 
 
