@@ -14,7 +14,7 @@ from .ball_plans import BallPlans
 from .candidates import Pair
 from .offers import Offers
 from .policy import Rng
-from .rolling import PLAY, ArmPlans, ahead_of
+from .rolling_arms import PLAY, ArmPlans, ahead_of
 
 
 class Plans:

@@ -31,6 +31,8 @@ from .blocks import make_work
 from .optimism import OM_BLOCK
 from .ties import SUM_SHARE, exceeds, margin
 
+#: Orders of the arms of a cycle that are tried.
+ORDERS = 24
 #: The flag of a search that nobody stops.
 NEVER = np.zeros(1, dtype=np.int64)
 #: Changes that are valued before the best of them are climbed from.
@@ -40,7 +42,7 @@ CHANGES = 32
 class ArmEffort(NamedTuple):
     """How hard to search."""
 
-    cycles: int  # periods of which a good cycle is tiled
+    cycles: int  # periods of which a good cycle is tiled, 5 at most
     cycle_visits: int  # positions that are looked at for each of them
     starts: int  # starts that are climbed from, the best of all
     visits: int  # positions looked at after which no new climb begins
@@ -214,44 +216,43 @@ def _largest_at(values: Vector) -> int:
     return best
 
 
-@inline
-def _period(m: int, k: int) -> int:
-    """Of the k-th cycle to tile."""
-    return (1, m + 1, m + 2, 2 * m + 2, 2 * m + 3, 2 * m + 1, 3 * m + 4)[k % 7]
-
-
 @kernel
 def make_starts(
     problem: ArmProblem, warm: Integers, effort: ArmEffort, rng: np.random.Generator
 ) -> tuple[Integers, int]:
-    """Starts (k, n): the caller's, `warm` (w, n), tiled cycles at each phase, and one drawn at random."""
+    """Starts (k, n): the caller's, `warm` (w, n), one drawn at random, and tiled cycles.
+
+    Good cycles have one of a few periods (measured). A block begins with history
+    that it does not pay for and ends without a future, so phases differ; and among m+1 arms all windows hold
+    the same ones: a cycle is as good in any order, but a block is not.
+    """
     task, m, n = problem.task, problem.memory.m, problem.task.given.shape[1]
     K, seen = task.columns.shape[2], 0
     same = True
     for t in range(n):
         same = same and task.which[t] == task.which[0]
     cycles = effort.cycles if same and not task.wrap and problem.belief.kind != OM_BLOCK else 0
-    count = warm.shape[0] + 1
-    for k in range(cycles):
-        count += _period(m, k)
-    starts = np.empty((count, n), dtype=np.int64)
+    row, most = warm.shape[0] + 1, warm.shape[0] + 1 + cycles * (2 * m + 3 + ORDERS)
+    starts = np.empty((most, n), dtype=np.int64)
     starts[: warm.shape[0]] = warm
-    row = warm.shape[0]
-    for k in range(cycles):
-        cycle, visits = _good_cycle(problem, _period(m, k), effort, rng)
-        seen += visits
-        for phase in range(cycle.shape[0]):
-            for t in range(n):
-                starts[row, t] = cycle[(phase + t) % cycle.shape[0]]
-            row += 1
     for t in range(n):
-        starts[row, t] = int(K * rng.random())
-    return starts, seen
+        starts[row - 1, t] = int(K * rng.random())
+    for k in range(cycles):
+        period = (1, m + 1, m + 2, 2 * m + 2, 2 * m + 3)[k]
+        cycle, visits = _good_cycle(problem, period, effort, effort.cycle_visits if k > 0 else 1, rng)
+        seen += visits
+        for copy in range(period if k != 1 else ORDERS):
+            if k == 1:
+                rng.shuffle(cycle)
+            for t in range(n):
+                starts[row, t] = cycle[(copy + t) % period]
+            row += 1
+    return starts[:row].copy(), seen
 
 
 @kernel
 def _good_cycle(
-    problem: ArmProblem, period: int, effort: ArmEffort, rng: np.random.Generator
+    problem: ArmProblem, period: int, effort: ArmEffort, visits: int, rng: np.random.Generator
 ) -> tuple[Integers, int]:
     """A cycle of this period, from random ones."""
     task, d = problem.task, problem.memory.d
@@ -267,7 +268,7 @@ def _good_cycle(
     part = ArmProblem(
         memory=problem.memory, A0=problem.A0, model=problem.model, belief=problem.belief, task=cyclic
     )
-    cycle, _, seen = search_arms(part, drawn, effort, effort.cycle_visits, rng)
+    cycle, _, seen = search_arms(part, drawn, effort, visits, rng)
     return cycle, seen
 
 

@@ -33,6 +33,7 @@ from .memory import Memory
 from .optimism import Belief
 from .rewards import History, ModelParams, product, push, response
 from .rolling import RollingPlanner, learn_rolling, plan_rolling
+from .rolling_arms import RevealedPlanner, TablePlanner, learn_on_arms, plan_by_policy, plan_revealed
 from .search import search
 
 #: Greedy actions that differ by less are the same.
@@ -222,6 +223,8 @@ _KERNELS: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
     ThompsonPlanner: (learn_as_learner, plan_thompson),
     EpsilonPlanner: (learn_as_learner, plan_epsilon),
     RandomPlanner: (learn_nothing, plan_random),
+    TablePlanner: (learn_on_arms, plan_by_policy),
+    RevealedPlanner: (learn_on_arms, plan_revealed),
 }
 
 

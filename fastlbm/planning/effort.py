@@ -113,9 +113,9 @@ def cold_arms(K: int, d: int, m: int, bonus: bool) -> ArmEffort:
     True
     """
     visits = max(int(arm_seconds(d) / _visit_seconds(K, d, m, bonus)), 200)
-    cycles = min(max(visits // 400, 1), 5)
+    cycles = 5 if visits > 1500 else 3
     return ArmEffort(
-        cycles=cycles, cycle_visits=visits // (5 * cycles), starts=4, visits=3 * visits // 5, candidates=4
+        cycles=cycles, cycle_visits=visits // (2 * cycles), starts=4, visits=visits // 2, candidates=4
     )
 
 
@@ -126,7 +126,7 @@ def rolling_arms(K: int, d: int, m: int, bonus: bool, warm: bool) -> ArmEffort:
     0
     """
     visits = min(max(int(4e-3 / _visit_seconds(K, d, m, bonus)), 40), 200)
-    return ArmEffort(cycles=0 if warm else 1, cycle_visits=visits, starts=2, visits=visits, candidates=4)
+    return ArmEffort(cycles=0 if warm else 3, cycle_visits=visits // 2, starts=2, visits=visits, candidates=4)
 
 
 def _visit_seconds(K: int, d: int, m: int, bonus: bool) -> float:

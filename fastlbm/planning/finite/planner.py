@@ -16,12 +16,13 @@ from ..._base import validation
 from ..._base.types import Array, Seed
 from ...kernels.arm_search import ArmEffort
 from ...kernels.optimism import O3M, OM, OM_BLOCK, Belief
+from ...kernels.rolling_arms import ArmTables, continued
 from ..plans import Cycle, Index, Plan
 from .cycles import closed_walk, maximum_mean_cycle
 from .objective import Objective, largest_value
 from .programs import early_steps, follow, late_steps, plan_additive, plan_joint
 from .search import find, plan_by_search, search_cycle
-from .states import WINDOWS, Model, States, Table, Tables, places, ucb
+from .states import WINDOWS, Model, States, Table, Tables, ucb
 
 #: Bytes that tables may take.
 BUDGET = 2**30
@@ -188,20 +189,23 @@ class FinitePlanner:
         Arms (K, d); O3M. Each arm is the best for its UCB and the bias of the state that it leads to. None
         where the states are too many to be looked at in every plan.
         """
+        tables = self.policy_tables()
+        if tables is None:
+            return None
+        own = Belief(theta=_own(belief.theta), V_inv=_own(belief.V_inv), beta=float(belief.beta), kind=O3M)
+        found: Index = continued(tables, own, np.asarray(recent, dtype=np.int64), steps)
+        return found
+
+    def policy_tables(self) -> ArmTables | None:
+        """What the kernel behind `continued` needs; None where the states are too many."""
         model = self.model
         S, K = model.K**model.m, model.K
-        if S * K > _CONTINUED_OPERATIONS or not model.fits(1, belief, self.budget, False):
+        if model.varying or S * K > _CONTINUED_OPERATIONS:
             return None
-        tables, theta, V_inv = self._tables_of(model), _own(belief.theta), _own(belief.V_inv)
-        with np.errstate(all="ignore"):
-            values = tables.values(model.m, theta, V_inv, float(belief.beta))
-            bias = maximum_mean_cycle(tables.states, values).bias
-        state, found = int(recent @ places(K, model.m)), np.empty(steps, dtype=np.intp)
-        for t in range(steps):
-            following = (state * K + np.arange(K)) % S
-            found[t] = np.argmax(values[tables.states.rank[state]] + bias[following])
-            state = int(following[found[t]])
-        return found
+        if not model.fits(1, _knowing(np.zeros(model.d))._replace(beta=1.0), self.budget, False):
+            return None
+        tables = self._tables_of(model)
+        return ArmTables(arms=model.arms, B=tables.features(model.m), rank=tables.states.rank)
 
     def long_run(self, theta: Array) -> Cycle:
         """The largest long-run average reward: a maximum mean cycle over the K^m states; arms (K, d).
