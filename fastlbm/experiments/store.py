@@ -1,7 +1,7 @@
 """The folder of a study: owns its files and their soundness; knows nothing of what is in the rows.
 
     DIR/manifest.json           the study, what the pieces of each KEY are of (`settings`), versions
-    DIR/pieces/KEY-A-B.parquet  rows of the seeds A..B of one cell, never changed
+    DIR/pieces/KEY-A-B.parquet  rows of the seeds A..B of one cell, never changed; many small ones are merged
     DIR/superseded/numbers-N/   pieces of version N of the numbers that were computed anew
     DIR/damaged/                files that were found damaged
     DIR/.lock                   held by the process that works on the folder, freed by its end
@@ -244,6 +244,11 @@ class Store:
                     damaged.append(name)
         return found, damaged
 
+    def count(self) -> int:
+        """The files among the pieces."""
+        with self._explained_errors():
+            return len(os.listdir(self.pieces))
+
     def set_aside(self, names: Collection[str], folder: str) -> Path:
         """Move pieces to a folder in this one, where they are kept."""
         aside = self.out / folder
@@ -278,6 +283,25 @@ class Store:
         with self._explained_errors():
             files.write_atomically(path, sink.getvalue().to_pybytes())
 
+    def merge(self, contents: Contents, told: Mapping[str, Mapping[str, Any]]) -> None:
+        """Make one piece of those of a key whose seeds follow each other; `told` has the columns of its key.
+
+        The merged piece is on the disk before the others are removed: whoever reads in between finds rows
+        twice, which counts as once.
+        """
+        import pandas as pd
+
+        ends = np.cumsum([piece.rows for piece in contents.pieces]).tolist()
+        for group in _consecutive(contents.pieces):
+            places = [slice(ends[k] - contents.pieces[k].rows, ends[k]) for k in group]
+            rows = {name: np.concatenate([contents.column(name)[at] for at in places]) for name in COLUMNS}
+            pieces = [contents.pieces[k] for k in group]
+            seeds = range(pieces[0].first, pieces[-1].last + 1)
+            self.write(pieces[0].key, seeds, pd.DataFrame(rows | dict(told[pieces[0].key])))
+            with self._explained_errors():
+                for piece in pieces:
+                    (self.pieces / piece.name).unlink(missing_ok=True)
+
     @contextlib.contextmanager
     def _explained_errors(self) -> Iterator[None]:
         """What the system says of the folder, with what to do about it."""
@@ -295,6 +319,21 @@ class Store:
             else:
                 words = f"cannot be used: {error}"
             raise StoreError(f"{self.out} {words}") from None
+
+
+def _consecutive(pieces: Sequence[Piece]) -> Iterator[list[int]]:
+    """The places of pieces, two or more, of one key and these numbers whose seeds follow each other."""
+    order = sorted(range(len(pieces)), key=lambda k: (pieces[k].key, pieces[k].first, pieces[k].last))
+    group: list[int] = []
+    for k in [*order, None]:
+        if k is not None and group:
+            last, mine = pieces[group[-1]], pieces[k]
+            if (last.key, last.last + 1, last.numbers) == (mine.key, mine.first, mine.numbers):
+                group.append(k)
+                continue
+        if len(group) > 1 and pieces[group[0]].numbers == NUMBERS:
+            yield group
+        group = [] if k is None else [k]
 
 
 def _damaged(path: Path) -> StoreError:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 PIECE_SECONDS, MOST_SEEDS = 0.3, 1024
 #: Seconds after which a piece ends with the seeds that it has; the others are another piece's.
 LONGEST_PIECE = 1.0
+#: Pieces of a folder above which those of a cell are merged when all are there.
+MOST_PIECES = 2000
 #: Seconds of a step until a piece was timed: about what O3M takes.
 STEP_SECONDS = 1e-5
 #: What a study shows of its cells, and how that is called.
@@ -164,6 +166,7 @@ class Study(Displayed):
             del contents  # there may be much of it, and the work may take days
             with Progress(backlog.total, "steps", backlog.done, progress) as bar, pool:
                 _compute(spec, store, backlog, pool=pool, bar=bar)
+            _merge_many(store, cells)
         return self.results(out)
 
     def results(self, out: str | os.PathLike[str]) -> StudyResults:
@@ -351,6 +354,13 @@ def _compute(spec: Spec, store: Store, backlog: _Backlog, *, pool: Pool, bar: Pr
                 told = of_piece(key, cell.env, cell.agent, cell.T)
                 store.write(key, seeds[:count], pd.DataFrame(rows | told))
                 bar.add(backlog.finish(key, seeds[:count], seconds))
+
+
+def _merge_many(store: Store, cells: Mapping[str, Cell]) -> None:
+    """Fewer pieces, if there are so many that reading them takes long: opening a file takes 0.1 ms."""
+    contents, _ = store.scan(cells) if store.count() > MOST_PIECES else (Contents(), [])
+    told = {key: of_piece(key, cell.env, cell.agent, cell.T) for key, cell in cells.items() if contents}
+    store.merge(contents, told)
 
 
 def _play_seeds(
