@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fastlbm.experiments.grammar import parse
+from tests.own_example import EXAMPLE
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -22,6 +23,11 @@ def test_python_prints_what_the_comments_say(
     assert promised
     exec(compile(code, "README.md", "exec"), {})
     assert capsys.readouterr().out.splitlines() == promised
+
+
+def test_it_is_short_and_has_the_example_of_an_own_agent() -> None:
+    assert len(README.splitlines()) <= 200
+    assert EXAMPLE in README
 
 
 def test_the_study_is_one() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-NOTEBOOK = Path(__file__).resolve().parent.parent / "docs" / "tutorial.ipynb"
+NOTEBOOK = Path(__file__).resolve().parent.parent / "reproduce" / "tutorial.ipynb"
 
 
 def execute(source: str, names: dict[str, Any]) -> tuple[str, Any]:

@@ -258,8 +258,8 @@ class Store:
                 (self.pieces / name).replace(aside / name)
         return aside
 
-    def write(self, key: str, seeds: range, frame: pd.DataFrame) -> None:
-        """Keep the rows of consecutive seeds; a second time changes nothing.
+    def write(self, key: str, seeds: range, frame: pd.DataFrame, anew: bool = False) -> None:
+        """Keep the rows of consecutive seeds; a second time changes nothing, unless it is `anew`.
 
         Columns of `frame` other than COLUMNS, each with one value, are for those who read the file with
         something else: they are written and not read.
@@ -270,7 +270,7 @@ class Store:
         columns: Columns = {name: np.ascontiguousarray(frame[name], kind) for name, kind in COLUMNS.items()}
         piece = Piece(key, seeds[0], seeds[-1], numbers=NUMBERS, rows=len(frame))
         path = self.pieces / piece.name
-        if path.exists():
+        if path.exists() and not anew:
             return
         facts = {_DIGEST: _digest(piece, columns).encode(), _NUMBERS: str(NUMBERS).encode()}
         constant = [name for name in frame if name not in COLUMNS]
@@ -297,7 +297,8 @@ class Store:
             rows = {name: np.concatenate([contents.column(name)[at] for at in places]) for name in COLUMNS}
             pieces = [contents.pieces[k] for k in group]
             seeds = range(pieces[0].first, pieces[-1].last + 1)
-            self.write(pieces[0].key, seeds, pd.DataFrame(rows | dict(told[pieces[0].key])))
+            # Anew: a file of that name may be damaged, and the small pieces will be gone.
+            self.write(pieces[0].key, seeds, pd.DataFrame(rows | dict(told[pieces[0].key])), anew=True)
             with self._explained_errors():
                 for piece in pieces:
                     (self.pieces / piece.name).unlink(missing_ok=True)

@@ -85,13 +85,16 @@ def test_only_what_follows_each_other_is_merged() -> None:
     assert list(_consecutive([])) == []
 
 
-def test_a_merged_piece_is_as_sound_as_any(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damaged_before", [False, True])
+def test_a_merged_piece_is_as_sound_as_any(damaged_before: bool, tmp_path: Path) -> None:
     store = Store(tmp_path)
     with store.open("x"):
         for seed in range(3):
             rows = {"seed": [seed] * 2, "t": [1, 2], "reward": np.arange(2.0) + seed, "observed": [0.0] * 2}
             store.write("k", range(seed, seed + 1), pd.DataFrame(rows))
         before = store.scan()[0]
+        if damaged_before:
+            (store.pieces / "k-0-2.parquet").write_bytes(b"no rows")
         store.merge(before, {"k": {"key": "k"}})
         after, damaged = store.scan()
     assert [piece.name for piece in after.pieces] == ["k-0-2.parquet"]
