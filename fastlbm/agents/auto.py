@@ -45,7 +45,10 @@ class Auto(LearningAgent):
     `live.explain()`, `live.details()` and `run.details`; where a candidate is right, with probability 0.02 at
     most, as far as F-tests hold for actions that depend on rewards. There are looks after 300, 480, .. steps,
     each after 1.6 times as many, at the first and the last thousand steps. A model that is wrong but explains
-    what is played to within the noise is not noticed.
+    what is played to within the noise is not noticed: in ten runs of 2,000 steps (`python -m bench misfits`)
+    a penalty on what was played three steps ago, a memory that fades and a theta that changes are told in
+    all, another exponent for each coordinate in 6, a penalty on the cosine with the last action in 5, a
+    memory that saturates in none; of 20 instances of the right form none is.
 
     Proven: what `EvidenceSelector` says of the evidence, for candidates that are never given up. Not proven:
     that the truth is found, which needs actions that tell candidates apart, and any bound on the regret.
