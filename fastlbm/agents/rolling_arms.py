@@ -66,10 +66,10 @@ class ArmPlans:
     Where all steps have the same few arms, that is what the policy with the largest average UCB in the long
     run plays. On more arms, and where the sets to come are known, `ahead` steps are planned, by dynamic
     programming where that is feasible, else by a search that begins at the plan before, without a value of
-    what comes after; of more than a thousand arms the best ones for the next step are looked at. Where sets are revealed step by
-    step, an arm is worth its UCB and what would follow on average: the best arms, one step after the other,
-    of sets that were seen before, drawn FUTURES times, for as long as the arm is remembered. To plan for
-    such sets as if they came would earn less than OFUL where rewards rise.
+    what comes after; of more than a thousand arms the best ones for the next step are looked at. Where sets
+    are revealed step by step, an arm is worth its UCB and what would follow on average: the best arms, one
+    step after the other, of sets that were seen before, drawn FUTURES times, for as long as the arm is
+    remembered. To plan for such sets as if they came would earn less than OFUL where rewards rise.
     """
 
     def __init__(self, actions: ActionSet, *, m: int, gamma: float, A0: Array, ahead: int) -> None:
@@ -109,7 +109,8 @@ class ArmPlans:
             pool = self._pool(belief, recent, warm)
             planner = self._planner_of(self.sets[0][pool])
             warm = None if warm is None else np.searchsorted(pool, warm)
-        effort = rolling_arms(planner.model.K, planner.model.d, self.m, belief.beta > 0.0, warm is not None)
+        model = planner.model
+        effort = rolling_arms(model.memory, model.K, bonus=belief.beta > 0.0, warm=warm is not None)
         plan = planner.plan_after(belief, recent, self.ahead, rng, start=step, warm=warm, effort=effort)
         assert plan.indices is not None
         return plan.indices if pool is None else pool[plan.indices], plan.actions
@@ -118,7 +119,7 @@ class ArmPlans:
         return FinitePlanner(arms, m=self.m, gamma=self.gamma, A0=self.A0, budget=BUDGET)
 
     def _pool(self, belief: Belief, recent: Array, warm: Any) -> Any:
-        """Of very many arms those worth a look: the best now, the best with nothing remembered, and `warm`."""
+        """Of very many arms those worth a look: the best now, the best with no memory, and `warm`."""
         arms = self.sets[0]
         chosen = [np.ravel(np.empty(0, dtype=np.intp) if warm is None else warm)]
         for X in (self.A0, self.A0 + recent.T @ recent):
