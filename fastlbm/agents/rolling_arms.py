@@ -110,7 +110,8 @@ class ArmPlans:
             pool = self._pool(belief, recent, warm)
             planner = self._planner_of(self.sets[0][pool])
             warm = None if warm is None else np.searchsorted(pool, warm)
-        effort = rolling_arms(planner.model.K, planner.model.d, self.m, belief.beta > 0.0, warm is not None)
+        model = planner.model
+        effort = rolling_arms(model.memory, model.K, bonus=belief.beta > 0.0, warm=warm is not None)
         plan = planner.plan_after(belief, recent, self.ahead, rng, start=step, warm=warm, effort=effort)
         assert plan.indices is not None
         return plan.indices if pool is None else pool[plan.indices], plan.actions
@@ -119,7 +120,7 @@ class ArmPlans:
         return FinitePlanner(arms, m=self.m, gamma=self.gamma, A0=self.A0, budget=BUDGET)
 
     def _pool(self, belief: Belief, recent: Array, warm: Any) -> Any:
-        """Of very many arms those worth a look: the best now, the best with nothing remembered, `warm`."""
+        """Of very many arms those worth a look: the best now, the best with no memory, and `warm`."""
         arms = self.sets[0]
         chosen = [np.ravel(np.empty(0, dtype=np.intp) if warm is None else warm)]
         for X in (self.A0, self.A0 + recent.T @ recent):

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from ._jit import kernel, kernel_internal
+from ._jit import kernel, kernel_internal, kernel_norefcount
 from ._types import Integers, Matrix, Rows, Vector
 from .arithmetic import column
 from .optimism import O3M, Belief
@@ -185,7 +185,7 @@ def own_worth(belief: Belief, P: Matrix, lin: Vector, M: Matrix) -> None:
             M[i, j] = total
 
 
-@kernel_internal
+@kernel_norefcount
 def score_arms(A: Rows, lin: Vector, M: Matrix, beta: float, H: Matrix, scratch: Rows, out: Vector) -> None:
     """out (K,) = <lin, a> + beta sqrt(a^T M a) + a^T H a of the arms A (d, K).
 
@@ -229,7 +229,7 @@ def _row(A: Rows, i: int, first: int, n: int, H: Matrix, shift: float, scratch: 
         scratch[out, w] += A[i, first + w] * scratch[2, w]
 
 
-@kernel_internal
+@kernel_norefcount
 def shortlist(scores: Vector, now: int, found: Integers, best: Vector) -> int:
     """found gets the arm `now` and behind it the arms with the largest scores (K,); returns how many."""
     most, count = found.shape[0], 1

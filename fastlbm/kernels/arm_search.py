@@ -35,6 +35,8 @@ from .ties import SUM_SHARE, exceeds, margin
 ORDERS = 24
 #: The flag of a search that nobody stops.
 NEVER = np.zeros(1, dtype=np.int64)
+#: Positions that climbs may look at beside what an effort allows.
+PATIENCE = 64
 #: Changes that are valued before the best of them are climbed from.
 CHANGES = 32
 
@@ -56,9 +58,8 @@ def search_arms(
 ) -> tuple[Integers, float, int]:
     """The best block or cycle (n,) that was found, from `starts` (k, n), and its value.
 
-    Also returns how often a position was looked at.
-
-    No new climb begins after so many `visits`.
+    Also returns how often a position was looked at. No new climb begins after so many `visits`, and none
+    goes on after twice as many and PATIENCE.
     """
     memory, n, d = problem.memory, starts.shape[1], problem.memory.d
     climbs = make_climbs(problem, CLIMBS)
@@ -71,7 +72,7 @@ def search_arms(
     first = _largest_at(worth)
     best, value = starts[first].copy(), worth[first]
     made, seen, running = False, 0, True
-    while running and effort.stop[0] == 0:
+    while running and seen < 2 * visits + PATIENCE and effort.stop[0] == 0:
         running = False
         for r in range(CLIMBS):
             if climbs.at[r] >= 0 and next_look(climbs, r):
@@ -94,6 +95,9 @@ def search_arms(
                     running, seen = True, seen + 1
         if running:
             step_climbs(problem, climbs, found, work, a, values)
+    for r in range(CLIMBS):
+        if climbs.at[r] >= 0 and exceeds(climbs.value[r], value, margin(value, SUM_SHARE)):
+            best, value = climbs.arms[r].copy(), climbs.value[r]
     return best, value, seen
 
 

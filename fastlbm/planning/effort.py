@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from ..kernels.arm_search import ArmEffort
 from ..kernels.lanes import LANES
+from ..kernels.memory import Memory
+from ..kernels.powers import GENERAL
 from ..kernels.search import Effort
 
 #: No limit on the evaluations.
@@ -94,41 +96,57 @@ def cold_block(n: int, m: int) -> Effort:
     return COLD_BLOCK._replace(moves=(m + 1) * (n + 20))
 
 
+def spectrum_seconds(d: int) -> float:
+    """About how long `numpy.linalg.eigh` takes for a matrix of size d (measured), what plans are compared to.
+
+    >>> spectrum_seconds(5) < spectrum_seconds(32) < 1e-4
+    True
+    """
+    return 0.7e-6 + 0.07e-6 * d * d
+
+
 def arm_seconds(d: int) -> float:
-    """What a cold plan on arms may take: about as long as some thousands of spectra of size d.
+    """What a cold plan on arms may take: less than ten thousand spectra, less what climbs take to their end.
 
     >>> 0.01 < arm_seconds(5) < arm_seconds(32) < 1.0
     True
     """
-    return 6e3 * (0.7e-6 + 0.07e-6 * d * d)
+    return max(8e3 * spectrum_seconds(d) - 6e-3, 3e3 * spectrum_seconds(d))
 
 
-def cold_arms(K: int, d: int, m: int, bonus: bool) -> ArmEffort:
-    """The effort of a block of arms from nothing, the default of `plan_block`.
+def cold_arms(memory: Memory, K: int, *, bonus: bool) -> ArmEffort:
+    """The effort of a block of K arms from nothing, the default of `plan_block`.
 
-    What it costs to look at a position is measured by bench/arms.py: windows of m actions, then d^2 products
-    for each arm, twice as many with a `bonus`.
-
-    >>> cold_arms(200, d=16, m=4, bonus=True).visits > 1000
+    >>> import numpy as np
+    >>> from fastlbm.kernels.memory import make_memory
+    >>> cold_arms(make_memory(np.eye(16), 4, -2.0)[0], K=200, bonus=True).visits > 1000
     True
     """
-    visits = max(int(arm_seconds(d) / _visit_seconds(K, d, m, bonus)), 200)
+    visits = max(int(arm_seconds(memory.d) / _visit_seconds(memory, K, bonus)), 200)
     cycles = 5 if visits > 1500 else 3
     return ArmEffort(
         cycles=cycles, cycle_visits=visits // (2 * cycles), starts=4, visits=visits // 2, candidates=4
     )
 
 
-def rolling_arms(K: int, d: int, m: int, bonus: bool, warm: bool) -> ArmEffort:
-    """The effort of `Rolling` on arms for one plan, a few milliseconds; `warm` starts are plans before.
+def rolling_arms(memory: Memory, K: int, *, bonus: bool, warm: bool) -> ArmEffort:
+    """The effort of `Rolling` on K arms for one plan, a few milliseconds; with `warm` it has a plan before.
 
-    >>> rolling_arms(200, d=16, m=4, bonus=True, warm=True).cycles
+    >>> import numpy as np
+    >>> from fastlbm.kernels.memory import make_memory
+    >>> rolling_arms(make_memory(np.eye(16), 4, -2.0)[0], K=200, bonus=True, warm=True).cycles
     0
     """
-    visits = min(max(int(4e-3 / _visit_seconds(K, d, m, bonus)), 40), 200)
+    visits = min(max(int(4e-3 / _visit_seconds(memory, K, bonus)), 40), 200)
     return ArmEffort(cycles=0 if warm else 3, cycle_visits=visits // 2, starts=2, visits=visits, candidates=4)
 
 
-def _visit_seconds(K: int, d: int, m: int, bonus: bool) -> float:
-    """About how long it takes to look at a position of a block of arms."""
-    return (1.2 + 0.12 * m**3 + 0.045 * d * d + 6e-5 * K * d * d * (2 if bonus else 1)) * 1e-6
+def _visit_seconds(memory: Memory, K: int, bonus: bool) -> float:
+    """About how long it takes to look at a position of a block of K arms (measured).
+
+    Windows of m actions, whose powers cost more if they are no roots, and d^2 products for each arm, twice as
+    many with a `bonus`.
+    """
+    d, m, general = memory.d, memory.m, memory.power.kind == GENERAL
+    window, arms = 0.16 * m**3 * (2.5 if general else 1.0), 6e-5 * K * d * d * (2.0 if bonus else 1.0)
+    return (1.2 + window + 0.045 * d * d + arms) * 1e-6

@@ -56,7 +56,7 @@ def find(
     if warm is not None:
         starts = np.concatenate((np.zeros((len(warm), first)), warm), axis=1).astype(np.int64)
     if effort is None:
-        effort = cold_arms(model.K, model.d, model.m, belief.beta > 0.0)
+        effort = cold_arms(model.memory, model.K, bonus=belief.beta > 0.0)
     effort = effort._replace(stop=np.zeros(1, dtype=np.int64))
     arms, value, _ = interruptible(
         lambda: find_arms(problem, starts, effort, rng),

@@ -20,7 +20,7 @@ from ...kernels.optimism import O3M, OM_BLOCK, Belief, additive
 from ...kernels.rewards import make_model_params
 from ...kernels.ties import SUM_SHARE, margin, reaches
 from ...model.memory_matrix import check_memory_matrix
-from ..effort import arm_seconds
+from ..effort import spectrum_seconds
 from ..plans import Index
 
 Table = NDArray[np.int32]
@@ -261,7 +261,7 @@ class Model:
         pairs = K * (S * L if self.varying else math.comb(K + m - 1, m))
         windows = pairs if belief.beta > 0.0 or belief.kind != O3M else pairs // K
         window = 30e-9 * (1.0 + d * m / 6.0)  # measured, see `effort.most_seconds`
-        return bool(1e-9 * S * K * L + windows * window <= arm_seconds(d))
+        return bool(1e-9 * S * K * L + windows * window <= 6e3 * spectrum_seconds(d))
 
     def refusal(self, S: int, need: int, budget: int) -> ValueError:
         """What to raise when tables of S states need too many bytes."""
