@@ -9,7 +9,7 @@ pyproject.toml has the contracts.
     cli/           arguments, printing and exit codes
     doctor         what is installed and whether it works
     precompile     compiles the core ahead of use
-    experiments/   many runs: run_many, studies, their grammar and their store, results and comparators
+    experiments/   many runs: run_many, studies, their grammar and their store, results, comparators, reports
     running/       one run: an episode, a live policy, what it believes, late rewards, its state file, seeds
     plots/         arrays in, figures out
     agents/        what an agent is (base), what a policy is (policy), one file an algorithm
@@ -17,7 +17,7 @@ pyproject.toml has the contracts.
     theory/        the paper's formulas, its contradictions, and what each label of it is
     model/         LBM, sets of actions, the memory matrix
     kernels/       compiled code only, one file an idea; _jit says how it is compiled
-    _base/         checks of arguments, values, types, files, interrupts, pools of workers
+    _base/         checks of arguments, values and how they are shown, types, files, interrupts, workers
 
 One `run(env, O3M(...), T)` on the ball, file by file.
 
