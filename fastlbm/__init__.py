@@ -10,7 +10,7 @@ pyproject.toml has the contracts.
     doctor         what is installed and whether it works
     precompile     compiles the core ahead of use
     gym/           the model for Gymnasium, and Gymnasium's environments for our agents
-    experiments/   many runs: run_many, studies, their grammar and their store, results and comparators
+    experiments/   many runs: run_many, studies, their grammar and their store, results, comparators, reports
     running/       one run: an episode, compiled or step by step, and what of it is your own; a live policy,
                    what it believes, late rewards, its state and how to go on from one; seeds
     plots/         arrays in, figures out
@@ -19,7 +19,7 @@ pyproject.toml has the contracts.
     theory/        the paper's formulas, its contradictions, and what each label of it is
     model/         LBM, sets of actions, the memory matrix
     kernels/       compiled code only, one file an idea; _jit says how it is compiled
-    _base/         checks of arguments, values, types, files, interrupts, pools of workers
+    _base/         checks of arguments, values and how they are shown, types, files, interrupts, workers
 
 One `run(env, O3M(...), T)` on the ball, file by file.
 

@@ -12,7 +12,7 @@ from .._base.pool import Pool, Progress
 from .._base.types import Array, Integers
 from ..agents import OracleGreedy
 from ..model.lbm import LBM
-from ..planning.bounds import OptSearch
+from ..planning.bounds import OptSearch, default_block
 from ..planning.cycles import reward_of_cycle
 from ..planning.plans import OptBounds
 from ..running.episode import run
@@ -87,9 +87,21 @@ class _Model:
             actions = self._search.cycle.actions
             return np.array([reward_of_cycle(self._env, actions, int(T)) for T in steps], dtype=np.float64)
         side = "upper" if kind == "opt" else "lower"
-        chosen = steps[np.unique(np.linspace(0, len(steps) - 1, POINTS).round().astype(int))]
+        chosen = self._points(steps)
         values = [float(getattr(self._bounds_at(int(T)), side)) for T in chosen]
         return np.interp(steps, [0, *chosen], [0.0, *values])
+
+    def _points(self, steps: Integers) -> Integers:
+        """At most POINTS of the steps, the first and the last among them.
+
+        Those between are where whole blocks end, if there are such steps: others need a search for the rest.
+        """
+        chosen = steps[np.unique(np.linspace(0, len(steps) - 1, POINTS).round().astype(int))]
+        whole = steps[steps % default_block(self._env.m) == 0]
+        if len(whole):
+            between = chosen[1:-1, None]
+            chosen[1:-1] = whole[np.abs(whole - between).argmin(axis=1)]
+        return np.unique(chosen)
 
     def _bounds_at(self, T: int) -> OptBounds:
         if T not in self._bounds:

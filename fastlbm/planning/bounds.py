@@ -123,11 +123,16 @@ def _finite_bounds(search: OptSearch, T: int, L: int | None) -> OptBounds:
     return _exact(value, T, "dynamic programming over the last m actions")
 
 
+def default_block(m: float) -> int:
+    """The L of the blocks that bound OPT from above, if nothing else is said; 30 where m is infinite."""
+    return 30 * int(max(m, 1)) if m < math.inf else 30
+
+
 def _sandwich(search: OptSearch, T: int, L: int | None) -> OptBounds:
     """The best cycle played, and the sum of best blocks, or T times the largest reward if that is less."""
     env = search.env
     m = finite_memory(env)
-    L = min(T, 30 * max(m, 1) if L is None else validation.integer("L", L, low=1))
+    L = min(T, default_block(m) if L is None else validation.integer("L", L, low=1))
     cycle = search.cycle
     lower = max(
         reward_of_cycle(env, np.roll(cycle.actions, -shift, axis=0), T) for shift in range(len(cycle.actions))

@@ -278,3 +278,16 @@ def test_progress_is_shown_while_comparators_are_computed(capsys: pytest.Capture
     assert capsys.readouterr().err == ""
     sweep().plot("regret")
     assert "3.00/3.00" in capsys.readouterr().err
+
+
+def test_bounds_are_computed_where_whole_blocks_end() -> None:
+    """A comparator over many steps takes a few searches, and is that of opt_bounds where it was computed."""
+    env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)  # blocks of 30
+    results, steps = StudyResults(pd.DataFrame(), {"e": env}), np.arange(5, 605, 5)
+    found = results.comparator("e", steps)
+    (model,) = results._comparators._models.values()
+    assert set(model._search._values) <= {5, 30, 600 % 30}
+    for T in (5, 60, 600):
+        assert found[steps == T][0] == pytest.approx(lbm.opt_bounds(env, T).upper)
+    middle = found[steps == 330][0]
+    assert lbm.opt_bounds(env, 330).lower <= middle <= lbm.opt_bounds(env, 330).upper * 1.01
