@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import fastlbm as lbm
-from fastlbm.agents import rolling
 from fastlbm.kernels.estimator import NOISE_SCALE, NOISE_SHAPE
 from tests import naive, problems
 from tests.agents.test_learners import ROTTING, SETS, THETA, play_live
@@ -158,7 +157,6 @@ def test_on_many_arms_a_search_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     env = lbm.LBM(THETA, m=2, gamma=-3.0, actions=lbm.Finite(arms / np.linalg.norm(arms, axis=1)[:, None]))
     exact = lbm.run(env, lbm.Rolling(2, -3.0), T=150).reward[-1]
     monkeypatch.setattr("fastlbm.planning.finite.planner._CONTINUED_OPERATIONS", 0.0)
-    monkeypatch.setattr(rolling, "WINDOWS", 1e4)
     searched = lbm.run(env, lbm.Rolling(2, -3.0), T=150).reward[-1]
     assert searched > 0.9 * exact
     assert searched > 1.2 * lbm.run(env, lbm.OFUL(150), T=150).reward[-1]
