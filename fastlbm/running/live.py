@@ -203,7 +203,7 @@ class Live(Displayed):
         `arms` (K, d), or a `Finite` with names, are those that can be played now, any number of them at any
         step. Later ones are not known: an agent that plans takes them to be like those before, see
         agents/offers.py. Every agent can do that but `OM` and `OMBlock`, which plan whole blocks, those with
-        `switch`, which repeat them, and `Cyclic`.
+        `switch` and `Corral` with `smooth`, which repeat them, and `Cyclic`.
 
         >>> import fastlbm as lbm
         >>> live = lbm.Rolling(m=1, gamma=-2.0).start(lbm.Ball(2), seed=0)
