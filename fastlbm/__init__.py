@@ -35,7 +35,9 @@ One `run(env, O3M(...), T)` on the ball, file by file.
 
 A live policy (running/live.py) does 4a and 4b with the same machine code and leaves 4c to you.
 `Rolling` plans from its history instead, in kernels/rolling.py and kernels/lookahead.py; `Auto` weighs models
-in agents/auto_policy.py and plans with the same code.
+in agents/auto_policy.py and plans with the same code. On arms plans are dynamic programs over the last m arms
+(planning/finite, kernels/dynamic_programs.py) or, beyond them, found by kernels/arm_search.py from starts and
+changes, kernels/arm_climbs.py arm by arm, kernels/arm_scores.py which arms are worth a look.
 
 The symbols.
 
