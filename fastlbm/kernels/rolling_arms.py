@@ -136,7 +136,8 @@ def continued(tables: ArmTables, belief: Belief, recent: Integers, steps: int) -
     Each arm is the first best one for its UCB and the bias of the state that it leads to.
     """
     K, S, N = tables.arms.shape[0], tables.rank.shape[0], tables.B.shape[1]
-    flat, U, scratch = np.empty(N), np.empty(tables.B.shape), np.empty((2, N))
+    # Zeros, for `additive` multiplies what is there by 0, and 0 times NaN is NaN.
+    flat, U, scratch = np.empty(N), np.zeros(tables.B.shape), np.zeros((2, N))
     additive(belief.theta, belief.V_inv, belief.beta, 0, N, tables.B, U, scratch, flat)
     values = flat.reshape(N // K, K)
     best, largest = np.empty(N // K, dtype=np.int32), 0.0

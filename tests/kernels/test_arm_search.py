@@ -16,6 +16,7 @@ from fastlbm.kernels.arm_search import ArmEffort, find_arms, value_all
 from fastlbm.kernels.memory import make_memory
 from fastlbm.kernels.optimism import O3M, OM, Belief
 from fastlbm.kernels.rewards import make_model_params
+from fastlbm.planning.finite import FinitePlanner
 from tests import naive, problems
 
 NAMES = {O3M: "O3M", OM: "OM"}
@@ -174,3 +175,35 @@ def test_what_follows_an_arm_of_a_revealed_set() -> None:
             expected += float(sets[step, best] @ direction)
             past.append(sets[step, best])
         assert worth[k] == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.6])
+def test_the_policy_of_the_long_run_earns_its_average(beta: float) -> None:
+    arms, m = problems.ball(4, 2, np.random.default_rng(3)), 2
+    planner = FinitePlanner(arms, m=m, gamma=-2.0)
+    belief = Belief(theta=np.array([0.6, 0.8]), V_inv=0.3 * np.eye(2), beta=beta, kind=O3M)
+    tables = planner.policy_tables()
+    assert tables is not None
+    found = rolling_arms.continued(tables, belief, np.array([0, 0]), 60)
+    played = np.concatenate(([0, 0], found))
+    ucbs = []
+    for t in range(m, len(played)):
+        b = naive.power(naive.memory_matrix(arms[played[t - m : t]], None), -2.0) @ arms[played[t]]
+        ucbs.append(b @ belief.theta + beta * np.sqrt(0.3 * b @ b))
+    # No cycle of few arms has a larger average than the one it ends in.
+    best = max(
+        value_all(
+            cycle_problem(arms, belief, m, n), np.array(list(itertools.product(range(4), repeat=n)))
+        ).max()
+        / n
+        for n in range(1, 7)
+    )
+    assert np.mean(ucbs[-12:]) >= best - 0.05 * abs(best)
+    assert max(np.mean(ucbs[-n:]) for n in range(1, 13)) >= best - 1e-9
+    np.testing.assert_array_equal(found, planner.continued(belief, np.array([0, 0]), 60))
+
+
+def cycle_problem(arms: np.ndarray, belief: Belief, m: int, n: int) -> ArmProblem:
+    problem = problem_of(len(arms), arms.shape[1], m, n, -2.0, seed=0, wrap=True)
+    task = problem.task._replace(columns=np.ascontiguousarray(arms.T)[None])
+    return problem._replace(belief=belief, task=task)
