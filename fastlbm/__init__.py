@@ -42,8 +42,9 @@ told at each step are chosen by agents/offers.py and kernels/offers.py; what oth
 of agents/policy.py.
 `Rolling` plans from its history instead, in kernels/rolling.py and kernels/lookahead.py; `Auto` weighs models
 in agents/auto_policy.py and plans with the same code (agents/auto_plans.py). On arms plans are dynamic
-programs over the last m arms (planning/finite, kernels/dynamic_programs.py) or, beyond them, found by kernels/arm_search.py from starts and
-changes, kernels/arm_climbs.py arm by arm, kernels/arm_scores.py which arms are worth a look.
+programs over the last m arms (planning/finite, kernels/dynamic_programs.py) or, beyond them, found by
+kernels/arm_search.py from starts and changes, kernels/arm_climbs.py arm by arm, kernels/arm_scores.py which
+arms are worth a look.
 
 The symbols.
 
