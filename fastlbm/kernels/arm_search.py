@@ -243,7 +243,7 @@ def make_starts(
         starts[row - 1, t] = int(K * rng.random())
     for k in range(cycles):
         period = (1, m + 1, m + 2, 2 * m + 2, 2 * m + 3)[k]
-        cycle, visits = _good_cycle(problem, period, effort, effort.cycle_visits if k > 0 else 1, rng)
+        cycle, visits = _good_cycle(problem, period, effort, effort.cycle_visits if k > 0 else PATIENCE, rng)
         seen += visits
         for copy in range(period if k != 1 else ORDERS):
             if k == 1:

@@ -148,5 +148,6 @@ def _visit_seconds(memory: Memory, K: int, bonus: bool) -> float:
     many with a `bonus`.
     """
     d, m, general = memory.d, memory.m, memory.power.kind == GENERAL
-    window, arms = 0.16 * m**3 * (2.5 if general else 1.0), 6e-5 * K * d * d * (2.0 if bonus else 1.0)
-    return (1.2 + window + 0.045 * d * d + arms) * 1e-6
+    window = 0.16 * m**3 * (4.0 if general else 1.0)
+    arm = 2.5e-3 + 6e-5 * d * d * (2.0 if bonus else 1.0)
+    return (1.2 + window + 0.045 * d * d + K * arm) * 1e-6
