@@ -93,6 +93,8 @@ def generator(name: str, seed: Seed) -> np.random.Generator:
 def array(name: str, value: Any, shape: tuple[int | None, ...]) -> Array:
     """A finite float64 C-contiguous array; None in `shape` leaves an axis free."""
     try:
+        if np.iscomplexobj(np.asarray(value)):
+            raise TypeError("got complex ones")
         result = np.ascontiguousarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must be an array of real numbers: {error}") from None

@@ -100,8 +100,8 @@ class Corral(CandidateAgent):
     def _policy(self, actions: ActionSet, env: LBM | None, rng: Rng, step: int) -> Policy:
         if self.smooth and actions.varies:
             raise ValueError(
-                f"actions must stay the same for Corral with smooth=True, which plays old blocks again, got "
-                f"a {type(actions).__name__} set: try smooth=False"
+                "actions must stay the same for Corral with smooth=True, which plays old blocks again, got "
+                "arms that change from step to step: try smooth=False"
             )
         lengths = [self._length(j) for j in range(len(self.candidates))]
         return CorralPolicy(self._members(lengths, actions, rng, step), self, rng, step)

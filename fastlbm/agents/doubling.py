@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,12 +45,10 @@ class Doubling(Agent):
         self._set(agent=agent)
 
     def _policy(self, actions: ActionSet, env: LBM | None, rng: Rng, step: int) -> Policy:
-        first = self.agent.horizon
+        return DoublingPolicy(partial(self._epoch, actions, env), self.agent.horizon, rng, step)
 
-        def make(epoch: int, begin: int, rng: Rng) -> Policy:
-            return self.agent._with_horizon(first * 2**epoch)._policy(actions, env, rng, begin)
-
-        return DoublingPolicy(make, first, rng, step)
+    def _epoch(self, actions: ActionSet, env: LBM | None, epoch: int, begin: int, rng: Rng) -> Policy:
+        return self.agent._with_horizon(self.agent.horizon * 2**epoch)._policy(actions, env, rng, begin)
 
 
 class DoublingPolicy(WrappingPolicy):

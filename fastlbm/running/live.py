@@ -5,6 +5,7 @@ A step is `act`, then `update` with its reward. A reward may come late or never:
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import threading
@@ -96,7 +97,11 @@ class Live(Displayed):
         return self.agent._policy(actions, self._env, rng, step)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_own")}
+        # A copy, shallow or pickled, is a policy of its own, and of one moment.
+        values = (self.agent, self.actions, self._env)
+        with self._lock:
+            mine = {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_own")}
+            return copy.deepcopy(mine, {id(value): value for value in values})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.RLock(), _own=threading.local())

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import json
 import math
+import pickle
 import sys
 import threading
 from pathlib import Path
@@ -330,13 +331,37 @@ def test_a_file_is_of_one_moment_while_another_thread_goes_on(tmp_path: Path) ->
 COPIED = agents() | {"EvidenceSelector": lbm.EvidenceSelector([(0, 0.0), (1, -2.0), (2, -1.0)], 10**4, L=2)}
 
 
+COPIES = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda x: pickle.loads(pickle.dumps(x))}
+
+
+@pytest.mark.parametrize("kind", COPIES)
 @pytest.mark.parametrize("name", COPIED)
-def test_a_copy_of_a_policy_decides_alike(name: str) -> None:
+def test_a_copy_of_a_policy_decides_alike(name: str, kind: str) -> None:
     live = start(COPIED[name], lbm.LBM(THETA, m=2, gamma=-3.0))
     live.act()
     live.update(0.5)
-    other = copy.deepcopy(live)
+    other = COPIES[kind](live)
     for t in range(30):
         np.testing.assert_array_equal(live.act(), other.act())
         for policy in (live, other):
             policy.update(0.1 * (t % 4))
+
+
+def test_a_policy_is_copied_while_others_use_it() -> None:
+    live = lbm.OFUL(horizon=10_000).start(SETS["finite"], seed=0)
+    stop = threading.Event()
+
+    def use() -> None:
+        while not stop.is_set():
+            live.act()
+            live.update(0.1)
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    try:
+        for _ in range(50):
+            other = copy.deepcopy(live)
+            assert len(other.missing) <= 1
+    finally:
+        stop.set()
+        thread.join()
