@@ -68,8 +68,8 @@ The symbols.
 Working on it. `pip install -e '.[dev]'`, then `pytest`, `pytest --slow` with the long comparisons, `pytest
 --doctest-modules fastlbm`, `pytest bench`. `.ci/run` does everything that must pass, in fresh clones of HEAD
 with fresh environments and an empty cache. `tests/` mirrors the package; the module naive there has slow
-references that can be read beside the paper, and the tests compare the core with them. Why the core is as it is:
-`help("fastlbm.kernels")`.
+references that can be read beside the paper, and the tests compare the core with them. Why the core is as it
+is: `help("fastlbm.kernels")`.
 
 Names load on first use: `import fastlbm` and `fastlbm --help` do not wait for Numba.
 """
