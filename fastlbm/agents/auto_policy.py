@@ -364,7 +364,7 @@ class AutoPolicy(BlockPolicy):
 
     def _largest_is_likely(self, posterior: Array) -> bool:
         """Whether the largest memory on offer is the most probable, and a larger one can be offered."""
-        M = max(m for m, _ in self.pairs)
+        M = len(self.recent)
         likely = float(np.exp(posterior[self.candidates.m == M]).sum())
         return M < MOST and self.marks[_STEPS] >= FEW and likely > 0.5
 
