@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import inline, kernel, kernel_internal
+from ._jit import kernel, kernel_internal
 from ._types import Integers, Vector
 from .arm_climbs import (
     CLIMBS,
@@ -29,6 +29,7 @@ from .arm_climbs import (
 )
 from .blocks import make_work
 from .optimism import OM_BLOCK
+from .search import largest_at
 from .ties import SUM_SHARE, exceeds, margin
 
 #: Orders of the arms of a cycle that are tried.
@@ -69,7 +70,7 @@ def search_arms(
     # Starts, then changes of the best: the queue of what to climb from, the best first.
     queue, worth = starts.copy(), value_all(problem, starts)
     left = min(effort.starts, starts.shape[0])
-    first = _largest_at(worth)
+    first = largest_at(worth)
     best, value = starts[first].copy(), worth[first]
     made, seen, running = False, 0, True
     while running and seen < 2 * visits + PATIENCE and effort.stop[0] == 0:
@@ -88,7 +89,7 @@ def search_arms(
                 left, made = CLIMBS, True
             if left > 0:
                 left -= 1
-                chosen = _largest_at(worth)
+                chosen = largest_at(worth)
                 if worth[chosen] > -np.inf:
                     _set_out(problem, climbs, r, queue[chosen], best, worth[chosen], made, rng)
                     worth[chosen] = -np.inf
@@ -209,15 +210,6 @@ def _change(
         else:
             for t in range(min(shift, free - 1 - period), -1, -1):
                 out[head + t] = out[head + t + period]
-
-
-@inline
-def _largest_at(values: Vector) -> int:
-    best = 0
-    for s in range(1, values.shape[0]):
-        if values[s] > values[best]:
-            best = s
-    return best
 
 
 @kernel

@@ -80,7 +80,7 @@ def search(
     _set_first(x, lanes, before)
     values = np.zeros(lanes)
     evaluations += ascend(memory, A0, belief, x, ends, effort.ticks, effort.tolerance, rival, values, stop)
-    winner = _largest_at(values)
+    winner = largest_at(values)
     free = not wrap and ends.head == 0 and belief.kind != OM_BLOCK
     if free and lanes > 1:
         winner = _best_when_repeated(memory, A0, belief, x, n, values, winner)
@@ -99,7 +99,7 @@ def search(
         _set_first(changed, MOVES_AT_ONCE, before)
         goal = max(value, rival)
         evaluations += ascend(memory, A0, belief, changed, ends, effort.ticks, rough, goal, outcome, stop)
-        s = _largest_at(outcome)
+        s = largest_at(outcome)
         if outcome[s] > value:
             value = outcome[s]
             best = _lane(changed, MOVES_AT_ONCE, s)
@@ -236,7 +236,7 @@ def _cycle_starts(
     values = np.zeros(LANES)
     ends, rough = Ends(memory.m, 0, 0), ROUGH * effort.tolerance
     evaluations = ascend(memory, A0, belief, cycles, ends, effort.ticks, rough, -np.inf, values, effort.stop)
-    best = _largest_at(values)
+    best = largest_at(values)
     order = np.empty(period, dtype=np.int64)
     for copy in range(copies):
         for r in range(period):
@@ -265,7 +265,8 @@ def _lane(x: Rows, lanes: int, s: int) -> Rows:
 
 
 @inline
-def _largest_at(values: Vector) -> int:
+def largest_at(values: Vector) -> int:
+    """Where the largest value is, the first of equal ones."""
     best = 0
     for s in range(1, values.shape[0]):
         if values[s] > values[best]:
