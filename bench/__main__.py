@@ -18,6 +18,8 @@
 
 `python -m bench misfits`: how often Auto tells that rewards follow none of its models.
 
+`python -m bench memories`: what a window of a memory that fades costs, and what it is worth to know it.
+
 `python -m bench studies`: how much of a study's time is spent in kernels.
 
 `python -m bench steps`: what a step costs when Python decides, and 1,000 environments of Gymnasium at once.
@@ -42,6 +44,7 @@ from . import (
     headline,
     learners,
     live,
+    memories,
     misfits,
     plans,
     report,
@@ -68,6 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
         "selection": selection,
         "choices": choices,
         "misfits": misfits,
+        "memories": memories,
         "studies": studies,
         "steps": steps,
         "live": live,

@@ -15,12 +15,15 @@ from unittest import mock
 import numpy as np
 
 import fastlbm as lbm
-from fastlbm.agents.auto_policy import _DRAW, _STEPS, REDRAW, AutoPolicy
+from fastlbm.agents.auto_policy import AutoPolicy
 from fastlbm.agents.ball_plans import BallPlans
+from fastlbm.agents.policy import BlockPolicy
 from fastlbm.agents.rolling import ahead_of
 from fastlbm.kernels.block_state import make_block_state
 from fastlbm.kernels.evidence import member
 from fastlbm.kernels.learning import Learner
+from fastlbm.kernels.weighing import DRAW, REDRAW, STEPS
+from fastlbm.planning.effort import auto_effort
 from reproduce.instances import best_cycles, instances
 
 Way = Callable[[AutoPolicy, np.ndarray], int]
@@ -33,9 +36,9 @@ FEW, LEAST = 4, 0.02
 
 def is_due(policy: AutoPolicy, posterior: np.ndarray) -> bool:
     """Whether it is time to choose anew."""
-    if 0 <= policy.chosen < len(posterior) and policy.marks[_STEPS] < policy.marks[_DRAW]:
+    if 0 <= policy.chosen < len(posterior) and policy.marks[STEPS] < policy.marks[DRAW]:
         return False
-    policy.marks[_DRAW] = math.ceil(REDRAW * policy.marks[_STEPS])
+    policy.marks[DRAW] = math.ceil(REDRAW * policy.marks[STEPS])
     return True
 
 
@@ -65,7 +68,8 @@ def cycle_of(policy: AutoPolicy, j: int) -> np.ndarray:
     """The cycle (P, d) of the plan that a candidate would make."""
     m, gamma = policy.pairs[policy.alive[j]]
     d, M = len(policy.A0), len(policy.recent)
-    plans = BallPlans(policy.A0, m, gamma, ahead=ahead_of(None, m), play=policy.play)
+    effort = auto_effort(len(policy.A0), m)
+    plans = BallPlans(policy.A0, m, gamma, ahead=ahead_of(None, m), play=policy.play, effort=effort)
     learner = Learner(policy.config_of(j), member(policy.candidates, j), np.zeros((policy.play, d)))
     plans.plan(learner, policy.recent[M - m :], make_block_state(policy.play, d, 0, 0), policy.rng)
     return plans.outlook.cycle[:, : plans.outlook.marks[1]].T.copy()
@@ -92,7 +96,9 @@ WAYS: dict[str, Way] = {
 def shares(envs: list[lbm.LBM], best: np.ndarray, way: Way) -> np.ndarray:
     """(instances, seeds): the share of the best cycle."""
     found = np.zeros((len(envs), len(SEEDS)))
-    with mock.patch.object(AutoPolicy, "_choose", way), warnings.catch_warnings():
+    # Not compiled end to end, where there is one way.
+    ways = mock.patch.multiple(AutoPolicy, _choose=way, advance=BlockPolicy.advance)
+    with ways, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for k, env in enumerate(envs):
             for i, seed in enumerate(SEEDS):

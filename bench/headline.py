@@ -7,54 +7,21 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 import fastlbm as lbm
 
-from . import growth, history, optimisers, startup, steps, yardsticks
+from . import agents, growth, history, optimisers, startup, steps, yardsticks
 from .learners import ROTTING, timed
 from .problems import problem
+from .rows import Row, at_least, at_most, for_readme, line, markdown, short, told
 from .timing import loop, race
 
+#: Steps a second and reward of the paper's published code at the same setting; it is not run here.
+PUBLISHED = (28, 264)
 #: The options that C gets beside -O3 -march=native.
 TWO = yardsticks.TUNED[len(yardsticks.PLAIN) :]
-
-
-class Row(NamedTuple):
-    """One line; `asked` is "" for what is only told, `ok` is None for that and for what was not measured."""
-
-    number: int
-    what: str
-    asked: str
-    measured: str
-    value: float | None = None
-    ok: bool | None = None
-
-
-def short(value: float) -> str:
-    """Three digits, more if they are whole."""
-    return f"{value:,.0f}" if abs(value) >= 100.0 else f"{value:.3g}"
-
-
-def at_least(number: int, what: str, bound: float, value: float, unit: str = "x", note: str = "") -> Row:
-    """A row that asks for a lower bound."""
-    return Row(
-        number, what, f">= {bound:,g}{unit}", f"{short(value)}{unit}{note}", value=value, ok=value >= bound
-    )
-
-
-def at_most(number: int, what: str, bound: float, value: float, unit: str = "x", note: str = "") -> Row:
-    """A row that asks for an upper bound."""
-    return Row(
-        number, what, f"<= {bound:,g}{unit}", f"{short(value)}{unit}{note}", value=value, ok=value <= bound
-    )
-
-
-def told(number: int, what: str, measured: str, value: float | None = None) -> Row:
-    """A row that asks for nothing."""
-    return Row(number, what, "", measured, value=value)
 
 
 def gradient() -> Iterator[Row]:
@@ -78,7 +45,10 @@ def gradient() -> Iterator[Row]:
     def beside(name: str) -> str:
         return f" ({best[name] * 1e6:,.3g} us, ours {ours * 1e6:.3g} us)"
 
-    yield at_least(1, "value and gradient: NumPy / ours", 40, best["numpy"] / ours, note=beside("numpy"))
+    row = at_least(1, "value and gradient: NumPy / ours", 40, best["numpy"] / ours, note=beside("numpy"))
+    what = "value and gradient of a block UCB, d=3, m=2, L=20"
+    theirs = f"the same in NumPy: {short(best['numpy'] * 1e6)} us"
+    yield row._replace(readme=(what, f"{ours * 1e6:.2g} us", theirs, short(best["numpy"] / ours)))
     yield told(
         1, "  its eigh alone / ours", f"{short(best['eigh'] / ours)}x{beside('eigh')}", best["eigh"] / ours
     )
@@ -111,7 +81,10 @@ def plan() -> Iterator[Row]:
     theirs, ours = races[worst].scipy[methods[worst]], races[worst].ours
     note = f" ({methods[worst]}: {theirs * 1e3:.0f} ms, ours {ours * 1e3:.2g} ms)"
     what = f"cold plan, {races[0].starts} starts: SciPy's best / ours, worst of {len(races)}"
-    yield at_least(2, what, 20, times[worst], note=note)
+    beside = f"SciPy's best optimiser with our gradient: {theirs * 1e3:.0f} ms"
+    cold = "a cold plan to 99.9% of the best known, from the same starts"
+    row = at_least(2, what, 20, times[worst], note=note)
+    yield row._replace(readme=(cold, f"{ours * 1e3:.2g} ms", beside, short(times[worst])))
     yield at_least(2, "  share of the best value known, worst", 99.9, 100 * min(r.share for r in races), "%")
     for name in races[0].scipy:
         spent = [f"{1e3 * r.scipy[name]:,.0f}" for r in races]
@@ -125,8 +98,12 @@ def figure() -> Iterator[Row]:
     agent = lbm.O3M(m=2, gamma=-3.0, horizon=1218, L=20, delta=0.01)
     runs = [min((timed(agent, 1218, seed) for _ in range(3)), key=lambda pair: pair[0]) for seed in range(20)]
     rate = 1218 / float(np.mean([seconds for seconds, _ in runs]))
-    yield at_least(3, "O3M, Figure 1 left: steps a second, one core", 50_000, rate, "")
     mean = float(np.mean([run.reward[-1] for _, run in runs]))
+    what = "O3M on the paper's Figure 1, left, T = 1218"
+    theirs = f"published code: {PUBLISHED[0]} steps/s, {PUBLISHED[1]}"
+    row = at_least(3, "O3M, Figure 1 left: steps a second, one core", 50_000, rate, "")
+    ours = f"{round(rate, -3):,.0f} steps/s, reward {mean:.0f}"
+    yield row._replace(readme=(what, ours, theirs, short(rate / PUBLISHED[0])))
     yield at_least(3, "  total expected reward, mean of 20 seeds", 700, mean, "")
 
 
@@ -143,7 +120,12 @@ def rarely() -> Iterator[Row]:
     lbm.run(ROTTING, agent, T=50)
     best = race({"run": loop(lambda: lbm.run(ROTTING, agent, T=T)), "draw": loop(draw)}, rounds=5)
     note = f" ({best['run']:.3g} s and {best['draw']:.3g} s)"
-    yield at_most(4, "switch=1, T=10^7: time / drawing the noise", 6, best["run"] / best["draw"], note=note)
+    ratio = best["run"] / best["draw"]
+    row = at_most(4, "switch=1, T=10^7: time / drawing the noise", 6, ratio, note=note)
+    theirs = f"drawing the noise alone: {best['draw']:.2g} s"
+    yield row._replace(
+        readme=("O3M with `switch=1`, T = 10^7", f"{best['run']:.2g} s", theirs, f"1/{ratio:.2g}")
+    )
 
 
 def grows() -> Iterator[Row]:
@@ -176,7 +158,13 @@ def starts(quick: bool) -> Iterator[Row]:
     found = startup.measure(quick)
     for name, bound in startup.ASKED.items():
         if name in found:
-            yield at_most(6, f"start-up: {name}", bound, found[name], " s")
+            row = at_most(6, f"start-up: {name}", bound, found[name], " s")
+            if name == startup.COLD:
+                warm = found["first run, warm"]
+                ours, theirs = f"{found[name]:.0f} s", f"once it is compiled: {warm:.2g} s"
+                ratio = f"1/{short(found[name] / warm)}"
+                row = row._replace(readme=("a first run, nothing compiled yet", ours, theirs, ratio))
+            yield row
         else:
             yield Row(6, f"start-up: {name}", f"<= {bound:g} s", "skipped by --quick")
 
@@ -200,12 +188,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the table to a JSON file as well")
 
 
-def line(row: Row) -> str:
-    """One line of the table."""
-    verdict = "" if not row.asked else {True: "ok", False: "MISSED", None: "-"}[row.ok]
-    return f"{row.number} {row.what:52} {row.asked:>12}  {row.measured:44} {verdict}".rstrip()
-
-
 def main(options: argparse.Namespace) -> int:
     if options.json is not None and not options.json.parent.is_dir():
         raise ValueError(f"--json must be in a folder that exists, got {str(options.json)!r}")
@@ -213,12 +195,14 @@ def main(options: argparse.Namespace) -> int:
     print(", ".join(f"{key} {value}" for key, value in machine.items()))
     print(f"  {'':52} {'asked':>12}  measured")
     rows: list[Row] = []
-    for part in (gradient, plan, figure, rarely, grows, lambda: starts(options.quick), at_once):
+    parts = (gradient, plan, figure, rarely, grows, lambda: starts(options.quick), at_once)
+    for part in (*parts, agents.rolling, agents.auto, agents.arms):
         for row in part():
             print(line(row), flush=True)
             rows.append(row)
     missed = [row.what.strip() for row in rows if row.ok is False]
     print(f"missed: {'; '.join(missed)}" if missed else "nothing missed")
+    print(f"\nfor README.md:\n\n{for_readme(rows)}\n\nfor bench/README.md:\n\n{markdown(rows)}")
     if options.json is not None:
         table = {"machine": machine, "rows": [row._asdict() for row in rows]}
         options.json.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")

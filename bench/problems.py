@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from fastlbm.kernels._jit import kernel
 from fastlbm.kernels.blocks import Work, evaluate, make_work
+from fastlbm.kernels.fading import Variant
 from fastlbm.kernels.memory import Memory, make_memory
 from fastlbm.kernels.optimism import O3M, Belief
 
@@ -71,10 +73,14 @@ class Evaluation(NamedTuple):
     grad: np.ndarray
 
 
-def prepare(p: Problem, lanes: int = 1) -> Evaluation:
-    """The problem, `lanes` copies of it side by side, ready for `repeat`."""
-    memory, A0 = make_memory(p.A0, p.m, p.gamma)
-    a = np.repeat(p.actions.T, lanes, axis=1).copy()
+def prepare(p: Problem, lanes: int = 1, decay: float = 1.0, endless: bool = False) -> Evaluation:
+    """The problem, `lanes` copies of it side by side, ready for `repeat`.
+
+    With a decay the memory fades; without end, the first m actions are what was played before.
+    """
+    memory, A0 = make_memory(p.A0, math.inf if endless else p.m, p.gamma, Variant(decay))
+    actions = p.actions[p.m :] if endless else p.actions
+    a = np.repeat(actions.T, lanes, axis=1).copy()
     work = make_work(memory, A0, a.shape[1], lanes)
     belief = Belief(p.theta, p.V_inv, p.beta, O3M)
     return Evaluation(

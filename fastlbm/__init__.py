@@ -36,15 +36,19 @@ One `run(env, O3M(...), T)` on the ball, file by file.
    c. play: kernels/playing.py adds noise and records, kernels/rewards.py has the reward of a step.
 5. Back in running/episode.py the records become a `Run`; experiments/ collects many of them.
 
+Memories that fade, or never end, are in kernels/fading.py and kernels/endless.py, responses other than the
+power in kernels/responses.py and model/response.py.
 A run in which an agent or the environment is not of the package goes step by step, in running/stepwise.py.
 A live policy (running/live.py) does 4a and 4b with the same machine code and leaves 4c to you. Arms that are
 told at each step are chosen by agents/offers.py and kernels/offers.py; what others play comes in by `watch`
 of agents/policy.py.
 `Rolling` plans from its history instead, in kernels/rolling.py and kernels/lookahead.py; `Auto` weighs models
-in agents/auto_policy.py and plans with the same code (agents/auto_plans.py). On arms plans are dynamic
-programs over the last m arms (planning/finite, kernels/dynamic_programs.py) or, beyond them, found by
-kernels/arm_search.py from starts and changes, kernels/arm_climbs.py arm by arm, kernels/arm_scores.py which
-arms are worth a look.
+in kernels/weighing.py, sees to what is rare in agents/auto_policy.py, and plans with the same code
+(agents/auto_plans.py). On arms plans are dynamic programs over the last m arms (planning/finite,
+kernels/dynamic_programs.py) or, beyond them, found by kernels/arm_search.py from starts and changes,
+kernels/arm_breeding.py and arm_pools.py from several good blocks and dynamic programs of few arms,
+kernels/arm_climbs.py arm by arm, kernels/arm_scores.py which arms are worth a look. Sets revealed step by
+step are O3M's in kernels/revealed_blocks.py.
 
 The symbols.
 
@@ -105,6 +109,7 @@ if TYPE_CHECKING:
     from .gym.adapter import GymEnvironment
     from .model.actions import Ball, Contextual, Finite, Scheduled
     from .model.lbm import LBM
+    from .model.response import Response
     from .planning.blocks import best_block, plan_block
     from .planning.bounds import opt_bounds
     from .planning.cycles import best_cycle
@@ -137,6 +142,7 @@ __all__ = [
     "OwnEnvironment",
     "Random",
     "RegretBalancing",
+    "Response",
     "Rolling",
     "Scheduled",
     "Study",
@@ -178,6 +184,7 @@ _OWNERS = {
     "OwnEnvironment": "running.own",
     "Random": "agents",
     "RegretBalancing": "agents",
+    "Response": "model.response",
     "Rolling": "agents",
     "best_block": "planning.blocks",
     "best_cycle": "planning.cycles",
@@ -189,13 +196,15 @@ _OWNERS = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f".{_OWNERS.get(name, name)}", __name__)
-    value = getattr(module, name) if name in _OWNERS else module
-    globals()[name] = value  # found directly from now on
-    return value
+if not TYPE_CHECKING:  # a type checker knows the names above, and tells of others
+
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = import_module(f".{_OWNERS.get(name, name)}", __name__)
+        value = getattr(module, name) if name in _OWNERS else module
+        globals()[name] = value  # found directly from now on
+        return value
 
 
 def __dir__() -> list[str]:

@@ -166,7 +166,9 @@ def _steps(env: LBM) -> None:
     params, noise = env._params(), np.random.default_rng(0)
     recent, rows = np.zeros((1, int(env.m), env.d)), np.zeros((1, env.d))
     play_step(params, make_history(params), rows[0], noise)
-    play_steps(params, recent, rows, np.ones(1, dtype=np.bool_), noise, np.zeros(1), np.zeros(1))
+    play_steps(
+        params, recent, np.zeros((0, 0, 0)), rows, np.ones(1, dtype=np.bool_), noise, np.zeros(1), np.zeros(1)
+    )
 
 
 def _learners(env: LBM) -> None:

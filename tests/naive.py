@@ -32,11 +32,11 @@ def power(X: Array, gamma: float) -> Array:
     return (Q * np.maximum(lam, 0.0) ** gamma) @ Q.T
 
 
-def memory_matrix(window: Array, A0: Array | None) -> Array:
-    """A0 + sum of a a^T over the window (s, d)."""
+def memory_matrix(window: Array, A0: Array | None, decay: float = 1.0) -> Array:
+    """A0 + sum of decay^(s-1) a a^T over the window (s, d), a the action s steps ago."""
     X = np.eye(window.shape[1]) if A0 is None else np.array(A0, dtype=np.float64)
-    for a in window:
-        X = X + np.outer(a, a)
+    for s, a in enumerate(window[::-1]):
+        X = X + decay**s * np.outer(a, a)
     return X
 
 
@@ -47,40 +47,41 @@ def expected_rewards(
     A0: Array | None,
     actions: Array,
     history: Array | None = None,
+    decay: float = 1.0,
 ) -> Array:
     """<X_t^gamma a_t, theta> of a sequence (T, d); before the history (h, d) there were zero actions."""
-    past = [] if history is None else list(np.asarray(history, dtype=np.float64))
-    rewards = []
+    past, rewards = [] if history is None else list(np.asarray(history, dtype=np.float64)), []
     for a in np.asarray(actions, dtype=np.float64):
-        first = 0 if m == math.inf else max(0, len(past) - int(m))
-        window = np.array(past[first:]).reshape(-1, len(a))
-        rewards.append(theta @ power(memory_matrix(window, A0), gamma) @ a)
+        window = np.array(past[int(max(0, len(past) - m)) :]).reshape(-1, len(a))
+        rewards.append(theta @ power(memory_matrix(window, A0, decay), gamma) @ a)
         past.append(a)
     return np.array(rewards)
 
 
-def features(actions: Array, m: int, gamma: float, A0: Array | None) -> Array:
-    """b_j = X_j^gamma a_j of the windows j = m..n-1, (n-m, d)."""
-    n = len(actions)
-    return np.array([power(memory_matrix(actions[j - m : j], A0), gamma) @ actions[j] for j in range(m, n)])
+def features(actions: Array, m: float, gamma: float, A0: Array | None, decay: float = 1.0) -> Array:
+    """b_j = X_j^gamma a_j of the windows j = m..n-1, (n-m, d); with an infinite m of all actions, (n, d)."""
+    lead, steps = (0, range(len(actions))) if m == math.inf else (int(m), range(int(m), len(actions)))
+    windows = [memory_matrix(actions[0 if m == math.inf else j - lead : j], A0, decay) for j in steps]
+    return np.array([power(X, gamma) @ a for X, a in zip(windows, actions[lead:], strict=True)])
 
 
 def block_value(
     actions: Array,
-    m: int,
+    m: float,
     gamma: float,
     theta: Array,
     V_inv: Array | None,
     beta: float,
     optimism: str,
     A0: Array | None = None,
+    decay: float = 1.0,
 ) -> float:
     """The optimistic value of a block (m+L, d); optimism "none" is the plain expected reward."""
 
     def ucb(x: Array) -> float:
         return float(x @ theta + (beta * math.sqrt(x @ V_inv @ x) if beta else 0.0))
 
-    B = features(actions, m, gamma, A0)
+    B = features(actions, m, gamma, A0, decay)
     if optimism == "none":
         return float((B @ theta).sum())
     if optimism == "O3M":
@@ -88,7 +89,7 @@ def block_value(
     if optimism == "OM":
         return ucb(B.sum(axis=0))
     if optimism == "OM-Block":
-        return ucb(np.concatenate([actions[:m].ravel(), B.ravel()]))
+        return ucb(np.concatenate([actions[: len(actions) - len(B)].ravel(), B.ravel()]))
     raise ValueError(optimism)
 
 
@@ -174,7 +175,9 @@ def _vectors_mp(rows: Any) -> list[Vector]:
     return [[mp.mpf(x) for x in row] for row in (rows.tolist() if isinstance(rows, np.ndarray) else rows)]
 
 
-def _scalar_power_mp(x: Any, gamma: float) -> Any:
+def _scalar_power_mp(x: Any, gamma: Any) -> Any:
+    if callable(gamma):  # a response that is no power
+        return gamma(x)
     if gamma == int(gamma):
         return x ** int(gamma)
     return max(x, mp.mpf(0)) ** mp.mpf(gamma)

@@ -14,7 +14,7 @@ import pytest
 
 import fastlbm as lbm
 from bench import __main__ as command
-from bench import growth, headline, history, report, steps, suite, track, yardsticks
+from bench import agents, growth, headline, history, report, rows, steps, suite, track, yardsticks
 from bench.problems import Problem, problem
 from bench.suite import Measured
 from tests import naive
@@ -261,6 +261,24 @@ def test_misses_are_marked() -> None:
     assert headline.line(headline.at_most(1, "x", 1.5, 1.2)).endswith("ok")
     assert headline.line(headline.Row(1, "x", ">= 100x", "JAX is not installed")).endswith("-")
     assert headline.line(headline.told(1, "x", "3x")).endswith("3x")
+
+
+def test_the_tables_of_both_readmes_are_printed() -> None:
+    row = rows.at_least(8, "  x |y|", 2, 1.5)._replace(readme=("x", "3 s", "NumPy: 9 s", "3"))
+    text = rows.for_readme([row, rows.told(9, "z", "1x")])
+    assert text == "| | fastlbm | beside it | ratio |\n|---|---|---|---|\n| x | 3 s | NumPy: 9 s | 3 |"
+    assert rows.markdown([row]).splitlines()[-1] == r"| 8 | x \|y\| | >= 2x | 1.5x | **missed** |"
+    first = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
+    assert "\n".join(text.splitlines()[:2]) in first
+
+
+def test_learners_are_measured_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agents, "T", 60)
+    monkeypatch.setattr(agents, "SEEDS", 1)
+    found = list(agents.rolling())
+    assert [row.number for row in found] == [8, 8]
+    assert found[0].readme[2].startswith("O3M, L = 20: ")
+    assert 0.0 < agents.played(agents.ROTTING, lbm.OFUL(60), 60, 1).reward < 1.0
 
 
 def test_environments_that_are_compared_pay_the_same() -> None:

@@ -58,6 +58,20 @@ def test_a_study_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert [row["p_vs_best"] is None for row in found["summary"]] == summary["p_vs_best"].isna().tolist()
 
 
+def test_a_finished_study_waits_for_no_library_that_it_does_not_need(tmp_path: Path) -> None:
+    """These take longer to load than a finished study to be read."""
+    file = tmp_path / "small.toml"
+    file.write_text(TEXT)
+    assert cli.main(["study", str(file), "--quiet"]) == 0
+    code = (
+        "import sys, fastlbm.cli; assert fastlbm.cli.main(['study', sys.argv[1]]) == 0; "
+        "print({'distributed', 'matplotlib', 'plotly', 'scipy.special', 'scipy.stats'} & set(sys.modules))"
+    )
+    command = [sys.executable, "-c", code, str(file)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
 def test_the_doctor_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     found = answer(["doctor"], capsys)
     assert found["passed"] is True

@@ -91,6 +91,31 @@ def test_no_jobs_is_no_number_of_threads(file: Path, capsys: pytest.CaptureFixtu
     assert not file.with_suffix("").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["study", "none.toml"], "a study must be a TOML file, got 'none.toml', which is not there"),
+        (["study", "."], "a study must be a TOML file, got '.', a folder"),
+        (["plot", "none"], "DIR must be the folder of a study's results, got 'none' without a manifest.json"),
+        (["export", "none", "x.csv"], "DIR must be the folder of a study's results, got 'none' without"),
+        (["report", "small.toml"], "DIR must be the folder of a study's results, got 'small.toml' without"),
+    ],
+)
+def test_what_is_no_study_is_told_as_such(
+    arguments: list[str],
+    words: str,
+    file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(file.parent)
+    assert cli.main(arguments) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"fastlbm: {words}")
+    assert "Errno" not in said
+    assert list(file.parent.iterdir()) == [file]
+
+
 def test_damage_says_what_was_lost_and_what_becomes_of_it(file: Path, tmp_path: Path) -> None:
     study, out = lbm.Study.from_toml(file), tmp_path / "out"
     study.run(out, progress=False)

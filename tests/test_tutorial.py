@@ -46,3 +46,21 @@ def test_every_cell_of_the_tutorial_shows_something(tmp_path: Path, monkeypatch:
     means = names["results"].summary().query("T == 200").groupby("agent")["mean"].mean()
     assert means["O3M"] > means["OFUL"]
     assert names["cycle"].average > 0.7
+
+
+def test_a_kernel_shows_pictures_and_tables_and_no_mistake(tmp_path: Path) -> None:
+    """As Jupyter runs it: each cell in a kernel of its own process."""
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    resources = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3", resources=resources).execute()
+    outputs = [out for cell in notebook.cells if cell.cell_type == "code" for out in cell.outputs]
+    shown = [out.data for out in outputs if out.output_type in ("display_data", "execute_result")]
+    assert sum("image/png" in data for data in shown) >= 2
+    assert sum("<table" in data.get("text/html", "") for data in shown) >= 2
+    assert all(len(data.get("text/plain", "")) < 600 for data in shown)
+    # Only progress and the notice of compiling may go to stderr.
+    errors = "".join(out.text for out in outputs if out.output_type == "stream" and out.name == "stderr")
+    assert "Warning" not in errors
+    assert "Traceback" not in errors

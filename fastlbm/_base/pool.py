@@ -183,7 +183,10 @@ class Progress:
         if isinstance(shown, str):
             validation.choice("progress", shown, ("rarely",))
         if total > 0 and shown:
-            from tqdm.auto import tqdm
+            with warnings.catch_warnings(
+                action="ignore"
+            ):  # of a notebook without widgets: plain text will do
+                from tqdm.auto import tqdm
 
             rarely = {"mininterval": _RARELY, "delay": _RARELY} if shown == "rarely" else {}
             self._bar = tqdm(

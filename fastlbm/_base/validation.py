@@ -74,6 +74,17 @@ def memory(name: str, value: Any, *, allow_inf: bool) -> int | float:
     return integer(name, value, low=0)
 
 
+def decay(value: Any, m: float = 0) -> float:
+    """How much of an action is left a step later, in (0, 1]; less than 1 for plans of an infinite m."""
+    if not _is_real(value):
+        raise TypeError(f"decay must be a real number, got {value!r}")
+    if not 0.0 < value <= 1.0:
+        raise ValueError(f"decay must be a number in (0, 1], got {value!r}")
+    if m == math.inf and value == 1.0:
+        raise ValueError("m must be a finite integer >= 0 here unless decay < 1, got inf with decay=1")
+    return float(value)
+
+
 def choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     """One of a few words."""
     if value not in allowed:

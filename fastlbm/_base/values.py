@@ -7,7 +7,7 @@ fields, and stores them with `_set`.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ class Value:
     """Equality, hash, repr and pickling by the arguments of `__init__`."""
 
     __slots__ = ()
+    #: Arguments that came later, with what they were before there was a choice: then they are in no key, so
+    #: that states and studies that were stored before still have theirs.
+    _LATER: ClassVar[dict[str, Any]] = {}
 
     def _set(self, **fields: Any) -> None:
         """Store fields past the freeze, arrays as read-only copies."""
@@ -33,7 +36,10 @@ class Value:
 
     def _key(self) -> tuple[Any, ...]:
         """The value as nested tuples of plain Python, the same in every process."""
-        return (type(self).__name__, *map(_plain, self._arguments().values()))
+        arguments = self._arguments()
+        later = [(name, arguments.pop(name)) for name in self._LATER]
+        changed = [(name, _plain(value)) for name, value in later if value != self._LATER[name]]
+        return (type(self).__name__, *map(_plain, arguments.values()), *changed)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -44,7 +50,9 @@ class Value:
         return hash(self._key())
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={_show(value)}" for name, value in self._arguments().items())
+        later, arguments = self._LATER, self._arguments().items()
+        told = [each for each in arguments if each[0] not in later or each[1] != later[each[0]]]
+        shown = ", ".join(f"{name}={_show(value)}" for name, value in told)
         return f"{type(self).__name__}({shown})"
 
     def _repr_html_(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .._base.types import Array
@@ -10,11 +11,16 @@ from ..kernels.learning import Learner, radius
 from ..kernels.optimism import O3M, Belief
 from ..kernels.rewards import make_model_params
 from ..model.actions import ActionSet, Ball, Offered
+from ..planning.effort import auto_effort
 from .ball_plans import BallPlans
 from .candidates import Pair
 from .offers import Offers
 from .policy import Rng
 from .rolling_arms import PLAY, ArmPlans, ahead_of
+
+#: Exponents that differ by less have cycles that are nearly the same: they are searched anew only when enough
+#: was learned since.
+NEAR = 0.5
 
 
 class Plans:
@@ -23,6 +29,7 @@ class Plans:
     def __init__(self, actions: ActionSet, A0: Array) -> None:
         self.actions, self.A0 = actions, A0
         self.play = PLAY if actions.known_ahead else 1
+        self.model: Pair | None = None
         self.offers = Offers(len(A0)) if isinstance(actions, Offered) else None
         self.forget()
 
@@ -31,19 +38,24 @@ class Plans:
         self.ball: BallPlans | None = None
         self._arms: dict[Pair, ArmPlans] = {}
 
-    def use(self, m: int, gamma: float) -> None:
-        """Plan for this model from now on."""
-        self.model = m, gamma
+    def use(self, m: int, gamma: float, grown: float) -> None:
+        """Plan for this model from now on, whose ln det V is so much larger than that of the one before."""
+        before, self.model = self.model, (m, gamma)
         if isinstance(self.actions, Ball):
             if self.ball is None or self.ball.m != m:
-                self.ball = BallPlans(self.A0, m, gamma, ahead=ahead_of(None, m), play=self.play)
-            self.ball.use(gamma)
+                effort = auto_effort(len(self.A0), m)
+                self.ball = BallPlans(
+                    self.A0, m, gamma, ahead=ahead_of(None, m), play=self.play, effort=effort
+                )
+            near = before is not None and abs(gamma - before[1]) <= NEAR and math.isfinite(grown)
+            self.ball.use(gamma, grown if near else None)
 
     def plan(self, learner: Learner, recent: Array, arms: Any, block: BlockState, rng: Rng) -> Any:
         """Start a block after the actions `recent` (M, d), whose numbers are `arms` (M,), -1 for none.
 
         Returns the numbers of its arms, -1 for all that have none.
         """
+        assert self.model is not None
         (m, gamma), e = self.model, learner.estimator
         recent, arms = recent[len(recent) - m :], arms[len(arms) - m :]
         if self.ball is not None:

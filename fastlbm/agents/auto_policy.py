@@ -12,27 +12,21 @@ from typing import Any
 import numpy as np
 
 from .._base.types import Array
+from ..kernels import weighing
 from ..kernels.block_state import end_block, next_step, plans_made, played_actions, set_next_step
-from ..kernels.estimator import SAMPLES, Estimator, make_estimator, noise_variance
-from ..kernels.evidence import (
-    CandidateSet,
-    absorb_block,
-    absorb_log,
-    absorb_reward,
-    candidate_features,
-    evidence_terms,
-    member,
-)
+from ..kernels.estimator import LOG_DET, Estimator, make_estimator, noise_variance
+from ..kernels.evidence import CandidateSet, absorb_log, absorb_reward, candidate_features, member
 from ..kernels.learning import Learner, LearnerConfig
 from ..kernels.optimism import O3M
+from ..kernels.playing import Recorder, elapsed
 from ..kernels.powers import eigenvalue_floor
-from ..kernels.rewards import gram_scale
+from ..kernels.rewards import History, ModelParams, gram_scale
+from ..kernels.weighing import DRAW, FOUND, LOOKS, OFFERS, STEPS, TOLD, Weighing
 from ..model.actions import ActionSet, Ball
 from ..model.memory_matrix import check_memory_matrix
 from .auto_plans import Plans
 from .base import LearningAgent
 from .candidates import Log, pairs_of
-from .evidence_selector import evidence_of
 from .learners import Task, make_config
 from .misfit import Misfit, Stretch
 from .offers import arms_among
@@ -42,27 +36,21 @@ from .policy import BlockPolicy, Origin, PastBlock, Policy, Rng
 BEHIND = 25.0
 #: Steps of which actions and rewards are kept: so many first ones, and so many last ones.
 KEPT = 1000
-#: Most memories offered, and rewards before more are.
-MOST, FEW = 64, 60
+#: Most memories offered.
+MOST = 64
 #: Steps of a log between two looks at who is far behind.
 REVIEW = 64
 #: theta ~ N(0, sigma^2/(s lam) I), each of these s as likely as the others: how large theta is beside the
 #: noise is not known. With s = 1 alone a candidate who needs only a small theta looks far better than it is.
 SCALES: Array = np.array([1.0, 1.0 / 16.0, 1.0 / 256.0, 1.0 / 4096.0])
-#: The memory that plans is drawn anew when there are so many times as many steps, or when it is less probable
-#: than another one by this factor, e^7.
-REDRAW, UNLIKELY = 1.1, 7.0
-#: Steps before the first look for a misfit, and times as many before the next one.
-FIRST_LOOK, NEXT_LOOK = 300, 1.6
 #: The probability that a misfit is told although a candidate is right; look k may take 1/(k(k+1)) of it. So
 #: many looks in a row must find it, so that candidates who are about to be offered have the time.
-FALSE_ALARM, LOOKS = 0.02, 2
+FALSE_ALARM, IN_A_ROW = 0.02, 2
 #: Memories that must not explain the rewards, at most; others are much less probable.
-LOOKED_AT = 4
+LOOKED_AT = 9
 
-# Entries of `marks`: steps so far, whether a misfit was told, times that more memories were offered, looks
-# for a misfit so far, how many of the last found one, the step at which the memory is drawn anew.
-_STEPS, _TOLD, _OFFERS, _LOOKS, _FOUND, _DRAW = 0, 1, 2, 3, 4, 5
+#: Plans of which a row of the log is kept before it is read.
+ROWS = 256
 
 Grid = tuple[Sequence[int], Sequence[float], bool]
 
@@ -103,7 +91,7 @@ class AutoPolicy(BlockPolicy):
         self.recent, self.arms = np.zeros((M, d)), np.full(M, -1)
         self.picked = np.full(self.play, -1)
         self.features = np.zeros((self.play, len(alive) * d))
-        self.windows = np.zeros((self.play, (M + 1) * d))  # of the block's actions, for rewards that are late
+        self.windows = np.zeros((self.play, (M + 1) * d))
         self.planner.forget()
         self._use(0)
 
@@ -115,6 +103,7 @@ class AutoPolicy(BlockPolicy):
         offered = Counter(k for k, _ in self.pairs)
         # Every memory is as likely as the others, and so is every exponent of one.
         self.log_prior = -np.log([float(offered[k]) for k in m.tolist()])
+        self.posterior = self.log_prior.copy()
         one = make_estimator(len(self.A0), self.agent.lam)
         return CandidateSet(
             m=m,
@@ -128,8 +117,11 @@ class AutoPolicy(BlockPolicy):
 
     def _use(self, chosen: int) -> None:
         """Plan for this candidate from now on, a number among those alive."""
+        log_det = self.candidates.ledger[:, LOG_DET]
+        grown = float(log_det[chosen] - log_det[self.chosen]) if self.chosen >= 0 else math.inf
         self.config, self.chosen = self.config_of(chosen), chosen
-        self.planner.use(*self.pairs[self.alive[chosen]])
+        m, gamma = self.pairs[self.alive[chosen]]
+        self.planner.use(m, gamma, grown)
 
     def config_of(self, j: int) -> LearnerConfig:
         """How a candidate plans, a number among those alive."""
@@ -152,23 +144,25 @@ class AutoPolicy(BlockPolicy):
     @property
     def origin(self) -> Origin:
         # Rewards that are missing when more is offered are given up.
-        return Origin(epoch=int(self.marks[_OFFERS]))
+        return Origin(epoch=int(self.marks[OFFERS]))
 
     def stop(self, on: bool) -> None:
         self.config.first.stop.fill(on)
 
+    @property
+    def weighing(self) -> Weighing:
+        """What compiled code takes of all this."""
+        return Weighing(
+            candidates=self.candidates, log_prior=self.log_prior, posterior=self.posterior, scales=SCALES,
+            sigma=self.agent.subgaussian or 0.0, behind=BEHIND, most=MOST if self.grows else 0,
+            recent=self.recent, arms=self.arms, picked=self.picked,
+            features=self.features, windows=self.windows, marks=self.marks, **self.kept._asdict(),
+        )  # fmt: skip
+
     def log_posterior(self) -> Array:
         """Of the candidates alive."""
-        shape = len(self.alive), len(SCALES)
-        log_det, rest = np.zeros(shape), np.zeros(shape)
-        evidence_terms(self.candidates, SCALES, log_det, rest)
-        n = self.candidates.ledger[:, SAMPLES, None]
-        logs = evidence_of(n, log_det, rest, self.agent.subgaussian)
-        evidence = self.log_prior + np.logaddexp.reduce(logs, axis=1)
-        evidence[~np.isfinite(evidence)] = -np.inf
-        evidence -= evidence.max()
-        posterior: Array = evidence - math.log(np.exp(evidence).sum())
-        return posterior
+        weighing.weigh(self.weighing)
+        return self.posterior
 
     def beliefs(self) -> dict[str, Any]:
         weights = np.exp(self.log_posterior())
@@ -182,7 +176,7 @@ class AutoPolicy(BlockPolicy):
             **super().beliefs(),
             "memory": dict(sorted(memories.items())),
             "gamma": dict(sorted(gammas.items())),
-            "misfit": bool(self.marks[_TOLD]),
+            "misfit": bool(self.marks[TOLD]),
         }
 
     def details(self) -> dict[str, Any]:
@@ -198,18 +192,14 @@ class AutoPolicy(BlockPolicy):
 
     def _learn(self) -> None:
         """From what was played of the block."""
-        played = played_actions(self.block)
-        counts, sums = self.block.reward_counts[: len(played)], self.block.reward_sums[: len(played)]
-        self._keep(played, np.divide(sums, counts, where=counts > 0.0, out=np.full(len(played), math.nan)))
-        absorb_block(self.candidates, self.features, self.block)
-        self._push(played, self.picked[: len(played)])
+        weighing.learn_played(self.weighing, self.block, len(played_actions(self.block)))
 
     def _keep(self, actions: Array, rewards: Array) -> None:
         """These were played, with these rewards, NaN for none; not more than KEPT of them."""
-        at, seen = _rows(self.marks[_STEPS] + np.arange(len(actions))), np.isfinite(rewards)
+        at, seen = _rows(self.marks[STEPS] + np.arange(len(actions))), np.isfinite(rewards)
         self.kept.actions[at], self.kept.seen[at] = actions, seen
         self.kept.rewards[at] = np.where(seen, rewards, 0.0)
-        self.marks[_STEPS] += len(actions)
+        self.marks[STEPS] += len(actions)
 
     def _past(self, first: int, end: int) -> Stretch:
         """What was kept of these steps."""
@@ -264,46 +254,73 @@ class AutoPolicy(BlockPolicy):
         if plans_made(self.block) > 0:
             self._learn()
             self.planner.played()
-        posterior = self._review(self._choose)
-        m, gamma = self.pairs[self.alive[self.chosen]]
-        noise, probability = math.sqrt(noise_variance(self.estimator)), float(np.exp(posterior[self.chosen]))
-        told = bool(self.marks[_TOLD])
-        self.log.add((int(next_step(self.block)), m, gamma, probability, noise, told))
-        learner = Learner(self.config, self.estimator, np.zeros((self.play, len(self.A0))))
-        self.picked[:] = self.planner.plan(learner, self.recent, self.arms, self.block, self.rng)
-        M = len(self.recent)
-        rows = np.concatenate((self.recent, self.block.actions))
-        for t in range(self.play):
-            self.windows[t] = rows[t : t + M + 1].ravel()
-        candidate_features(self.candidates, self.recent, self.block.actions, self.features)
+        self._review(self._choose)
+        self._plan()
 
-    def _review(self, choose: Callable[[Array], int]) -> Array:
-        """Who is on offer, who is given up, who plans, and whether none is right; returns the posterior."""
+    def advance(
+        self, model: ModelParams, history: History, recorder: Recorder, noise: Rng, until: int
+    ) -> None:
+        if self.planner.ball is None:
+            return super().advance(model, history, recorder, noise, until)
+        while int(elapsed(recorder)) < until:
+            log, planner = np.zeros((ROWS, 4)), self.planner.ball.planner(self._learner_of_block())
+            event = weighing.run_weighed(
+                self.weighing, planner, self.chosen, log, self.block, self.rng,
+                model, history, recorder, noise, until,
+            )  # fmt: skip
+            for row in log[log[:, 3] > 0.0].tolist():
+                self._note(*row[:3])
+            if event == weighing.STOPPED:
+                return None
+            if event != weighing.PLAYED:
+                self._see_to(event)
+                self._plan()
+        return None
+
+    def _see_to(self, event: int) -> None:
+        """What compiled code leaves to Python before the next plan."""
+        chosen, what = divmod(event, weighing.EVENTS)
+        if what & (weighing.OFFER | weighing.GIVE_UP):
+            self._review(self._choose)
+            return
+        if what & weighing.USE:
+            self._use(chosen)
+        if what & weighing.LOOK:
+            self._look(self.posterior)
+
+    def _plan(self) -> None:
+        """The next block, by the one who was chosen."""
+        noise = math.sqrt(noise_variance(self.estimator))
+        self._note(int(next_step(self.block)), math.exp(self.posterior[self.chosen]), noise)
+        learner = self._learner_of_block()
+        self.picked[:] = self.planner.plan(learner, self.recent, self.arms, self.block, self.rng)
+        weighing.lay_out(self.weighing, self.block)
+
+    def _learner_of_block(self) -> Learner:
+        return Learner(self.config, self.estimator, np.zeros((self.play, len(self.A0))))
+
+    def _note(self, step: float, probability: float, noise: float) -> None:
+        m, gamma = self.pairs[self.alive[self.chosen]]
+        self.log.add((int(step), m, gamma, probability, noise, bool(self.marks[TOLD])))
+
+    def _review(self, choose: Callable[[Array], int]) -> None:
+        """Who is on offer, who is given up, who plans, and whether none is right."""
         posterior = self.log_posterior()
-        if self.grows and self._largest_is_likely(posterior):
+        if weighing.largest_is_likely(self.weighing):
             self._offer_more()
             posterior = self.log_posterior()
-        if (posterior > posterior.max() - BEHIND).sum() < 0.7 * len(posterior):
+        if weighing.is_behind(self.weighing):
             posterior = self._give_up(posterior)
         chosen = choose(posterior)
         if chosen != self.chosen:
             self._use(chosen)
-        if not self.marks[_TOLD] and self.marks[_STEPS] >= FIRST_LOOK * NEXT_LOOK ** self.marks[_LOOKS]:
+        if weighing.look_is_due(self.weighing):
             self._look(posterior)
-        return posterior
 
     def _choose(self, posterior: Array) -> int:
-        """The most probable one of a memory that is drawn from the posterior, now and then.
-
-        The plan of a memory that is too long shows nothing of what a shorter one would earn: the most
-        probable candidate alone can be wrong for ever.
-        """
-        likely = self.chosen
-        if self._draw_is_due(posterior):
-            self.marks[_DRAW] = math.ceil(REDRAW * self.marks[_STEPS])
-            drawn = int(np.searchsorted(np.cumsum(np.exp(posterior)), self.rng.random()))
-            likely = min(drawn, len(posterior) - 1)
-        return self._best_of_memory(likely, posterior)
+        """A memory that is drawn from the posterior, now and then; see `weighing.choose`."""
+        self.posterior[:] = posterior
+        return int(weighing.choose(self.weighing, self.chosen, self.rng))
 
     def _expect(self, posterior: Array) -> int:
         """Who plans next, as far as that can be told without a draw: while others play, nobody plans.
@@ -311,34 +328,23 @@ class AutoPolicy(BlockPolicy):
         So what is learned from a log does not depend on how it is cut.
         """
         likely = self.chosen
-        if self._draw_is_due(posterior):
-            likely, self.marks[_DRAW] = int(np.argmax(posterior >= posterior.max() - 1e-9)), 0
-        return self._best_of_memory(likely, posterior)
-
-    def _draw_is_due(self, posterior: Array) -> bool:
-        if self.chosen < 0 or self.marks[_STEPS] >= self.marks[_DRAW]:
-            return True
-        m = self.candidates.m
-        return bool(posterior[m == m[self.chosen]].max() < posterior.max() - UNLIKELY)
-
-    def _best_of_memory(self, j: int, posterior: Array) -> int:
-        """The most probable candidate with the memory of j: of equal ones the first, rounding aside."""
-        mine = np.where(self.candidates.m == self.candidates.m[j], posterior, -np.inf)
-        return int(np.argmax(mine >= mine.max() - 1e-9))
+        if weighing.draw_is_due(self.weighing, self.chosen):
+            likely, self.marks[DRAW] = int(weighing.most_probable(self.weighing, -1)), 0
+        return int(weighing.most_probable(self.weighing, int(self.candidates.m[likely])))
 
     def _look(self, posterior: Array) -> None:
         """A look for a misfit: whether no memory, with its most probable exponent, explains what was kept."""
-        k = self.marks[_LOOKS] = self.marks[_LOOKS] + 1
-        level, steps = FALSE_ALARM / (k * (k + 1.0)), int(self.marks[_STEPS])
+        k = self.marks[LOOKS] = self.marks[LOOKS] + 1
+        level, steps = FALSE_ALARM / (k * (k + 1.0)), int(self.marks[STEPS])
         ends = [(0, steps)] if steps <= 2 * KEPT else [(0, KEPT), (steps - KEPT, steps)]
         past, best = [self._past(*end) for end in ends], dict[int, float]()
         for j in np.argsort(-posterior, kind="stable"):
             best.setdefault(*self.pairs[self.alive[j]])
         models = itertools.islice(best.items(), LOOKED_AT)
         found = all(Misfit(past, self.A0, *model).p_value() < level for model in models)
-        self.marks[_FOUND] = self.marks[_FOUND] + 1 if found else 0
-        if self.marks[_FOUND] >= LOOKS:
-            self.marks[_TOLD] = 1
+        self.marks[FOUND] = self.marks[FOUND] + 1 if found else 0
+        if self.marks[FOUND] >= IN_A_ROW:
+            self.marks[TOLD] = 1
             warnings.warn(
                 f"after {steps} steps the rewards do not follow any model on offer: the errors of the most "
                 "probable one are not noise",
@@ -360,13 +366,8 @@ class AutoPolicy(BlockPolicy):
         self.features = np.zeros((self.play, len(kept) * len(self.A0)))
         same = np.flatnonzero(self.alive == at)
         self.chosen = int(same[0]) if len(same) else -1
-        return posterior[kept]
-
-    def _largest_is_likely(self, posterior: Array) -> bool:
-        """Whether the largest memory on offer is the most probable, and a larger one can be offered."""
-        M = len(self.recent)
-        likely = float(np.exp(posterior[self.candidates.m == M]).sum())
-        return M < MOST and self.marks[_STEPS] >= FEW and likely > 0.5
+        self.posterior[:] = posterior[kept]
+        return self.posterior
 
     def _offer_more(self) -> None:
         """Memories up to twice as many beside those alive; all learn anew from what was kept."""
@@ -375,10 +376,10 @@ class AutoPolicy(BlockPolicy):
         self._grow(min(2 * M, MOST))
         new = [j for j, pair in enumerate(self.pairs) if pair in alive or pair[0] > M]
         self._offer(np.array(new))
-        self.marks[_OFFERS] += 1
-        self.marks[_DRAW] = 0
-        self.marks[_FOUND] = 0  # what those who were offered before do not explain the others may
-        steps = int(self.marks[_STEPS])
+        self.marks[OFFERS] += 1
+        self.marks[DRAW] = 0
+        self.marks[FOUND] = 0  # what those who were offered before do not explain the others may
+        steps = int(self.marks[STEPS])
         past = self._past(max(0, steps - KEPT), steps)
         if steps > KEPT:
             past.seen[: len(self.recent)] = False  # what came before is not known

@@ -36,6 +36,8 @@ class BanditCombiner(CandidateAgent):
     average. What others play is learned by all candidates and is nobody's block. After a run `run.details`
     says which candidate played at which step, with all indices and who was still active.
 
+    Use it to compare with the paper's way to choose; `EvidenceSelector` and `Auto` earn more.
+
     >>> import fastlbm as lbm
     >>> env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)
     >>> agent = lbm.BanditCombiner([(1, -2.0), (1, -1.0)], horizon=200, L=5)

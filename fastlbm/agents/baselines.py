@@ -31,6 +31,8 @@ class LinTS(LearningAgent):
     bound is known for every theta, earns more. `lam`, `delta` (1/horizon by default) and `radius` are as for
     `O3M`.
 
+    Use it where nothing rots or rises, or as a baseline that draws where OFUL is optimistic.
+
     >>> import fastlbm as lbm
     >>> env = lbm.LBM([0.6, 0.8], m=0, actions=lbm.Finite([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]]))
     >>> bool(lbm.run(env, lbm.LinTS(horizon=500), T=500).reward[-1] > 450.0)
@@ -78,6 +80,8 @@ class EpsilonGreedy(Agent):
     min(1, 5 d/t) at step t, that of Auer, Cesa-Bianchi and Fischer (2002) with the dimension in the place of
     the number of arms and one constant for what they take from the gaps. `lam` regularises the estimate.
 
+    Use it as a simple baseline, or where nothing rots or rises.
+
     >>> import fastlbm as lbm
     >>> env = lbm.LBM([0.6, 0.8], m=0, actions=lbm.Finite([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]]))
     >>> bool(lbm.run(env, lbm.EpsilonGreedy(), T=500).reward[-1] > 450.0)
@@ -102,6 +106,8 @@ class EpsilonGreedy(Agent):
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
 class Random(Agent):
     """Plays a uniform member of the set at every step.
+
+    Use it as the least that a learner should earn.
 
     >>> import fastlbm as lbm
     >>> live = lbm.Random().start(lbm.Finite([[1.0, 0.0], [0.0, 1.0]]), seed=0)

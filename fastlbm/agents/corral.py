@@ -59,6 +59,8 @@ class Corral(CandidateAgent):
     candidate was drawn last. After a run `run.details` says who played at which step, whether an old block
     again, and all probabilities.
 
+    Use it to compare ways to choose; `EvidenceSelector` and `Auto` earn more.
+
     >>> import fastlbm as lbm
     >>> env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)
     >>> agent = lbm.Corral([(0, 0.0), (1, -2.0)], horizon=400, L=6, eta=5.0)

@@ -23,6 +23,13 @@ class Cyclic(Agent):
 
     The paper's pi_2, which alternates, is `Cyclic([[1, 0], [0, 1]])`; `Cyclic(best_cycle(env).actions)` is
     a good policy that knows the model.
+
+    Use it for a fixed schedule, or to see what a planned cycle collects.
+
+    >>> import fastlbm as lbm
+    >>> env = lbm.LBM([0.6, 0.8], m=1, gamma=-1.0, sigma=0.0)
+    >>> lbm.run(env, lbm.Cyclic([[1.0, 0.0], [0.0, 1.0]]), T=4, record=4).reward.round(3)
+    array([0.6, 1.4, 2. , 2.8])
     """
 
     block: Array

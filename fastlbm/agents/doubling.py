@@ -29,6 +29,8 @@ class Doubling(Agent):
     Each epoch starts from nothing, with the block length and delta of its own horizon where the agent takes
     them from it.
 
+    Use it for an agent that wants a horizon where none is known; `Rolling` and `Auto` want none.
+
     >>> import fastlbm as lbm
     >>> agent = lbm.Doubling(lbm.O3M(m=1, gamma=-2.0, horizon=64))
     >>> lbm.run(lbm.LBM([1.0, 0.0], m=1, gamma=-2.0), agent, T=300).t[-1]

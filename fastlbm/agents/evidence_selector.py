@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln, logsumexp
 
 from .._base import validation
 from .._base.types import Array
@@ -20,6 +19,8 @@ from .._base.values import writable
 from ..kernels.block_state import end_block, next_step, plans_made, played_actions
 from ..kernels.estimator import LOG_DET, SAMPLES, Estimator
 from ..kernels.evidence import (
+    PRIOR_SCALE,
+    PRIOR_SHAPE,
     CandidateSet,
     absorb_block,
     absorb_log,
@@ -34,9 +35,6 @@ from ..model.lbm import LBM
 from .candidates import CandidateAgent, MemberPolicy, Pair
 from .learners import LearnerPolicy
 from .policy import PastBlock, Policy, Rng
-
-#: sigma^2 ~ InverseGamma(shape, scale): a weak prior around a noise of 0.1.
-PRIOR_SHAPE, PRIOR_SCALE = 1.0, 0.01
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -65,6 +63,8 @@ class EvidenceSelector(CandidateAgent):
 
     Candidates with m = 0 or gamma = 0 are the stationary model under several names (for A0 = I), whose
     probabilities add up. After a run `run.details` has the log posterior over time.
+
+    Use it where a few pairs are possible and one of them is right; otherwise `Auto`.
 
     >>> import fastlbm as lbm
     >>> env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)
@@ -189,6 +189,8 @@ class SelectorPolicy(MemberPolicy):
 
     def log_posterior(self) -> Array:
         """With the same prior probability for every candidate; none for one whose regression overflowed."""
+        from scipy.special import logsumexp
+
         evidence = self.log_evidence()
         evidence[~np.isfinite(evidence)] = -np.inf
         if not np.isfinite(evidence).any():
@@ -245,6 +247,8 @@ def evidence_of(n: Array, log_det: Array, rest: Array, sigma: float | None) -> A
     if sigma is not None:
         known: Array = -0.5 * (n * math.log(2.0 * math.pi * sigma**2) + log_det + rest / sigma**2)
         return known
+    from scipy.special import gammaln  # whoever only reads a study need not wait for it
+
     a, b = PRIOR_SHAPE, PRIOR_SCALE
     result: Array = (
         gammaln(a + 0.5 * n)

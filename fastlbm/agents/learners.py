@@ -11,11 +11,15 @@ from .._base.types import Array
 from .._base.values import writable
 from ..kernels.block_state import cursor, next_step, start_block
 from ..kernels.estimator import Estimator, absorb_all, make_estimator, passes_of_plan
+from ..kernels.fading import PAPER, Fading, Variant, push_past, total_weight
 from ..kernels.learning import Learner, LearnerConfig, block_features, learn_from_block, radius
 from ..kernels.memory import Memory, make_memory
 from ..kernels.optimism import O3M, OM, OM_BLOCK, Belief
 from ..kernels.planners import BallPlanner, MemorylessPlanner
-from ..kernels.rewards import make_model_params
+from ..kernels.playing import Recorder
+from ..kernels.powers import POWER
+from ..kernels.revealed_blocks import RevealedBlocks, choose_arm, make_kept_windows, run_revealed
+from ..kernels.rewards import History, ModelParams, make_model_params
 from ..kernels.rolling import features_after
 from ..model.actions import ActionSet, Ball, Offered
 from ..model.memory_matrix import check_memory_matrix, matrix_power
@@ -27,6 +31,8 @@ from .policy import BlockPolicy, CompiledPolicy, Rng
 
 #: The probability with which the confidence sets of an agent without a horizon may fail, at any time.
 DELTA = 0.01
+#: Numbers that are kept where sets are revealed step by step (32 MB).
+_KEPT = 2**22
 
 
 class Task(NamedTuple):
@@ -38,6 +44,16 @@ class Task(NamedTuple):
     L: int
     A0: Array | None
     switch: float
+    variant: Variant = PAPER
+
+    def memory(self, A0: Array) -> tuple[Memory, Array | None]:
+        """The memory as kernels take it."""
+        return make_memory(writable(A0), self.m, self.gamma, self.variant)
+
+    @property
+    def weight(self) -> float:
+        """The most that the actions of a window add to an eigenvalue, m for the paper's."""
+        return total_weight(self.m, self.variant.decay)
 
 
 class LearnerPolicy(BlockPolicy):
@@ -97,7 +113,7 @@ class BallLearner(CompiledLearner):
 
     def __init__(self, learner: Learner, task: Task, A0: Array, rng: Rng, step: int) -> None:
         super().__init__(learner, task.m + task.L, len(A0), rng=rng, step=step)
-        self.planner = BallPlanner(learner, *make_memory(writable(A0), task.m, task.gamma))
+        self.planner = BallPlanner(learner, *task.memory(A0))
 
     @property
     def plan_seconds(self) -> float:
@@ -139,13 +155,13 @@ class ArmLearner(LearnerPolicy):
         self, learner: Learner, task: Task, A0: Array, actions: ActionSet, rng: Rng, step: int
     ) -> None:
         super().__init__(learner, task.m + task.L, len(A0), rng=rng, step=step)
-        self.memory = make_memory(writable(A0), task.m, task.gamma)
+        self.memory = task.memory(A0)
         self.sets = actions.sets()
         self.planner = self._planner(self.sets if actions.varies else self.sets[0], task, writable(A0))
 
     @staticmethod
     def _planner(arms: Array, task: Task, A0: Array) -> FinitePlanner:
-        return FinitePlanner(arms, m=task.m, gamma=task.gamma, A0=A0)
+        return FinitePlanner(arms, m=task.m, gamma=task.gamma, A0=A0, variant=task.variant)
 
     @property
     def span(self) -> int:
@@ -221,6 +237,31 @@ class RevealedArmLearner(ArmLearner):
         self._set_actions(np.concatenate((self.block.actions[:over], plan.actions)))
 
 
+class CompiledRevealedLearner(RevealedArmLearner):
+    """The same for O3M on few arms, compiled: exact for the sets that it takes to come."""
+
+    def __init__(
+        self, learner: Learner, task: Task, A0: Array, actions: ActionSet, rng: Rng, step: int
+    ) -> None:
+        super().__init__(learner, task, A0, actions, rng=rng, step=step)
+        K, (n, d) = self.sets.shape[1], self.block.actions.shape
+        self.kept = make_kept_windows(n, K, task.m, d)
+
+    @staticmethod
+    def serves(task: Task, K: int, d: int) -> bool:
+        """Whether what is kept of a few steps is small, and O3M."""
+        return task.kind == O3M and (task.m + task.L) * K**task.m * (K + d * d) <= _KEPT
+
+    def _choose(self, step: int) -> None:
+        choose_arm(*self.learner, *self.memory, self.sets, self.kept, self.block)
+
+    def advance(
+        self, model: ModelParams, history: History, recorder: Recorder, noise: Rng, until: int
+    ) -> None:
+        planner = RevealedBlocks(self.learner, *self.memory, self.sets, self.kept)
+        run_revealed(planner, self.block, model, history, recorder, noise, until)
+
+
 class OfferLearner(LearnerPolicy):
     """A learner on arms that are offered one step at a time, with blocks of n actions.
 
@@ -231,8 +272,9 @@ class OfferLearner(LearnerPolicy):
     def __init__(self, learner: Learner, task: Task, A0: Array, n: int, rng: Rng, step: int) -> None:
         super().__init__(learner, n, len(A0), rng=rng, step=step)
         self.task, self.offers = task, Offers(len(A0))
-        self.memory = make_memory(writable(A0), task.m, task.gamma)
-        self.model = make_model_params(learner.estimator.theta, writable(A0), task.m, task.gamma)
+        self.memory = task.memory(A0)
+        theta = learner.estimator.theta
+        self.model = make_model_params(theta, writable(A0), task.m, task.gamma, variant=task.variant)
         self.before, self._chosen_at = np.zeros((task.m, len(A0))), -1
 
     @property
@@ -280,15 +322,22 @@ class OfferLearner(LearnerPolicy):
 
 
 def features_of_log(memory: Memory, A0: Array | None, before: Array, actions: Array) -> Array:
-    """The features (n, d) of actions (n, d) that were played after `before` (m, d)."""
+    """The features (n, d) of actions (n, d) that were played after `before` (m, d).
+
+    For a memory without end these are any number of rows.
+    """
     F = np.empty(actions.shape)
+    if isinstance(A0, Fading):
+        A0 = Fading(A0.A0, np.zeros_like(A0.past))
+        push_past(A0.past, memory.decay, np.ascontiguousarray(before), 0, len(before))
+        before = before[:0]
     features_after(memory, A0, before, actions, len(actions), F)
     return F
 
 
 def make_learner(agent: LearningAgent, task: Task, actions: ActionSet, rng: Rng, step: int) -> LearnerPolicy:
     """The policy of a learning agent that plans as the task says."""
-    kind, m, gamma, L, A0, switch = task
+    kind, m, gamma, L, A0, switch, _ = task
     d, n = actions.d, m + L
     if agent.horizon is not None and n > agent.horizon:
         raise ValueError(f"horizon must hold a block of m+L={n} actions, got {agent.horizon}")
@@ -302,13 +351,15 @@ def make_learner(agent: LearningAgent, task: Task, actions: ActionSet, rng: Rng,
         )
     if offered and m == 0:
         L = 1  # there is nothing to plan beyond the step
-    matrix, rho = check_memory_matrix(A0, d, m, gamma, differentiable=ball and m > 0)
+    variant, smooth = task.variant, ball and m > 0
+    matrix, rho = check_memory_matrix(A0, d, task.weight, gamma, differentiable=smooth, variant=variant)
     one_by_one = kind == O3M or L == 1 or (kind == OM and not actions.varies)
     if m == 0 and one_by_one:
         # One feature a step, for OM-Block as well: a block of one.
         config = make_config(agent, task, d, rho)
         learner = Learner(config._replace(kind=O3M), make_estimator(d, agent.lam), np.zeros((L, d)))
-        M = matrix_power(matrix, gamma) if A0 is not None else np.zeros((0, 0))
+        plain = A0 is None and variant.response == POWER
+        M = np.zeros((0, 0)) if plain else matrix_power(matrix, gamma, variant=variant)
         return MemorylessLearner(learner, np.ascontiguousarray(M), actions, rng=rng, step=step)
     D, rows = (d * n, 1) if kind == OM_BLOCK else (d, L)
     config = make_config(agent, task, d, rho)
@@ -319,7 +370,10 @@ def make_learner(agent: LearningAgent, task: Task, actions: ActionSet, rng: Rng,
         return OfferLearner(learner, task, matrix, n, rng=rng, step=step)
     if ball:
         return BallLearner(learner, task, matrix, rng=rng, step=step)
-    policy = ArmLearner if actions.known_ahead else RevealedArmLearner
+    if actions.known_ahead:
+        return ArmLearner(learner, task, matrix, actions, rng=rng, step=step)
+    compiled = CompiledRevealedLearner.serves(task, actions.sets().shape[1], d)
+    policy = CompiledRevealedLearner if compiled else RevealedArmLearner
     return policy(learner, task, matrix, actions, rng=rng, step=step)
 
 
@@ -333,7 +387,7 @@ def repeated_on(actions: ActionSet, switch: float) -> ValueError:
 
 def make_config(agent: LearningAgent, task: Task, d: int, rho: float) -> LearnerConfig:
     """Radius and efforts; rho bounds the powers of the memory matrix, see `theory.confidence_radius`."""
-    kind, m, _, L, _, switch = task
+    kind, m, _, L, _, switch, _ = task
     norm, D, size = 1.0, d, rho**2
     if kind == OM_BLOCK:
         norm, D, size = math.sqrt(L), d * (m + L), m + L * rho**2

@@ -3,9 +3,10 @@
 Under the right model nothing that was known before explains what a regression leaves over. What could is
 put beside the features of the model, and an F-test says whether it does: functions of <a_t, a_{t-s}> (another
 memory), <a_t, a_{t-s}> <a_{t-s}, theta> (a memory with other weights: the derivatives of the reward by them,
-to first order), features of other exponents, features of each quarter of the time (a theta that changes), and
-errors of the steps before (what comes again when the same actions do). Each group is tested as a whole and by
-its best member. gamma is refined and its derivative belongs to the model: a grid of exponents is no misfit.
+to first order), features of other exponents, features of each quarter of the time (a theta that changes),
+errors of the steps before (what comes again when the same actions do), and coordinates that tire each for
+itself. Each group is tested as a whole and by its best member. gamma is refined and its derivative belongs to
+the model: a grid of exponents is no misfit.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betainc
+from numpy.typing import NDArray
 
 from .._base.types import Array
 from .._base.values import writable
@@ -23,6 +24,8 @@ from ..kernels.rolling import features_after
 
 #: Errors that are looked back at, and most steps of which products are looked at.
 ERRORS, LAGS = 30, 40
+#: Steps before an action in which each coordinate is looked at by itself.
+WINDOWS = (1, 2, 3)
 #: Errors of this part of the rewards are of no account: gamma is not refined further.
 NEGLIGIBLE = 1e-3
 #: First and last distance at which gamma is refined, and how far from it other exponents are.
@@ -36,7 +39,7 @@ class Stretch(NamedTuple):
 
     actions: Array  # (n, d)
     rewards: Array  # (n,)
-    seen: Array  # (n,) whether there was a reward
+    seen: NDArray[np.bool_]  # (n,) whether there was a reward
 
 
 class Misfit:
@@ -114,7 +117,15 @@ class Misfit:
             np.column_stack((*others, now)),
             np.column_stack(times),
             self._errors_before(errors),
+            *(self._by_coordinate(window) for window in WINDOWS),
         ]
+
+    def _by_coordinate(self, window: int) -> Array:
+        """Each coordinate of the action, less for what it was lately: by 1 + sum of a_i^2, and its cube."""
+        now, used = self._actions(0), np.zeros((len(self.y), len(self.A0)))
+        for s in range(1, window + 1):
+            used += np.square(self._actions(s))
+        return np.column_stack((now / (1.0 + used), now / (1.0 + used) ** 3))
 
     def _errors_before(self, errors: Array) -> Array:
         """(n, ERRORS): the errors 1, 2, .. steps before, 0 where there was none."""
@@ -150,6 +161,8 @@ def explained(basis: Array, errors: Array, columns: Array, slack: float) -> tupl
     `errors` are orthogonal to the basis; `slack` is added to their squares. With x the share of the squares
     that q directions leave over, of f + q, x is Beta(f/2, q/2) under Gaussian noise if they explain nothing.
     """
+    from scipy.special import betainc
+
     n, k = basis.shape
     size = np.linalg.norm(columns, axis=0)
     columns = columns - basis @ (basis.T @ columns)

@@ -14,6 +14,7 @@ import numpy as np
 
 from .._base.types import Array
 from ..kernels.estimator import Estimator
+from ..kernels.fading import tail_of
 from ..kernels.offers import best_offer
 from ..kernels.rewards import ModelParams
 from .policy import Rng
@@ -43,7 +44,8 @@ class Offers:
     def choose(self, model: ModelParams, recent: Array, e: Estimator, beta: float, rng: Rng) -> int:
         """The number of the arm to play after the actions `recent` (m, d); `model` has the estimate."""
         known = min(int(self.count[0]), POOL)
-        draws = rng.integers(known, size=(FUTURES, len(recent), min(len(self.arms), SIZE)))
+        later = len(recent) if model.decay == 1.0 else min(len(recent), tail_of(model.decay))
+        draws = rng.integers(known, size=(FUTURES, later, min(len(self.arms), SIZE)))
         return int(best_offer(model, recent, e.V_inv, beta, self.arms, self.pool, draws))
 
     def state(self) -> dict[str, Array]:

@@ -18,6 +18,13 @@ class OFUL(LearningAgent):
     """OFUL (Abbasi-Yadkori, Pal and Szepesvari 2011), which does not know of memory: O3M with m = 0.
 
     On the ball its optimistic action is solved for, not searched.
+
+    Use it where nothing rots or rises, or to see what ignoring the memory costs.
+
+    >>> import fastlbm as lbm
+    >>> env = lbm.LBM([0.6, 0.8], m=0)
+    >>> bool(lbm.run(env, lbm.OFUL(horizon=500), T=500).reward[-1] > 450.0)
+    True
     """
 
     horizon: int

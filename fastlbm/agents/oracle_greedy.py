@@ -20,6 +20,13 @@ class OracleGreedy(Agent):
     """Knows the model and takes the action with the largest expected reward of its own step.
 
     Proposition 1 of the paper, prop:greedy_bad, shows how bad that can be.
+
+    Use it as what a learner has to beat, and as a comparator of regret.
+
+    >>> import fastlbm as lbm
+    >>> env = lbm.LBM([1.0, 0.0], m=1, gamma=-1.0, sigma=0.0)
+    >>> lbm.run(env, lbm.OracleGreedy(), T=3, record=3).reward
+    array([1. , 1.5, 2. ])
     """
 
     def __init__(self) -> None:

@@ -20,11 +20,12 @@ from ..kernels.block_state import (
 )
 from ..kernels.episode import plan_next_block, run_blocks
 from ..kernels.estimator import SAMPLES, make_estimator, passes_of_plan
+from ..kernels.fading import PAPER, Variant
 from ..kernels.learning import Learner, learn_from_block, radius
 from ..kernels.memory import make_memory
 from ..kernels.optimism import O3M, Belief
 from ..kernels.playing import Recorder, elapsed, play_block
-from ..kernels.rewards import History, ModelParams
+from ..kernels.rewards import History, ModelParams, weighted
 from ..kernels.rolling import SETTLED, features_after
 from ..kernels.rolling_arms import (
     ArmTables,
@@ -73,12 +74,21 @@ class ArmPlans:
     remembered. To plan for such sets as if they came would earn less than OFUL where rewards rise.
     """
 
-    def __init__(self, actions: ActionSet, *, m: int, gamma: float, A0: Array, ahead: int) -> None:
-        self.m, self.gamma, self.A0, self.ahead = m, gamma, A0, ahead
+    def __init__(
+        self,
+        actions: ActionSet,
+        *,
+        m: int,
+        gamma: float,
+        A0: Array,
+        ahead: int,
+        variant: Variant = PAPER,
+    ) -> None:
+        self.m, self.gamma, self.A0, self.ahead, self.variant = m, gamma, A0, ahead, variant
         self.sets, self._known_ahead = actions.sets(), actions.known_ahead
         self._varies = actions.varies
         self._planner = self._planner_of(self.sets if actions.varies else self.sets[0])
-        self.memory = make_memory(A0, m, gamma)
+        self.memory = make_memory(A0, m, gamma, variant)
 
     def tables(self) -> ArmTables | None:
         """What the compiled policy needs, where it serves."""
@@ -117,14 +127,18 @@ class ArmPlans:
         return plan.indices if pool is None else pool[plan.indices], plan.actions
 
     def _planner_of(self, arms: Array) -> FinitePlanner:
-        return FinitePlanner(arms, m=self.m, gamma=self.gamma, A0=self.A0, budget=BUDGET)
+        return FinitePlanner(
+            arms, m=self.m, gamma=self.gamma, A0=self.A0, budget=BUDGET, variant=self.variant
+        )
 
     def _pool(self, belief: Belief, recent: Array, warm: Any) -> Any:
         """Of very many arms those worth a look: the best now, the best with no memory, and `warm`."""
         arms = self.sets[0]
         chosen = [np.ravel(np.empty(0, dtype=np.intp) if warm is None else warm)]
+        if self.variant.decay < 1.0:
+            recent = weighted(np.ascontiguousarray(recent), self.variant.decay)
         for X in (self.A0, self.A0 + recent.T @ recent):
-            B = np.ascontiguousarray(matrix_power(X, self.gamma) @ arms.T)
+            B = np.ascontiguousarray(matrix_power(X, self.gamma, variant=self.variant) @ arms.T)
             worth = ucb(B, belief.theta, belief.V_inv, float(belief.beta))
             chosen.append(np.argpartition(-worth, POOL)[:POOL])
         return np.unique(np.concatenate(chosen))
@@ -146,7 +160,7 @@ class RollingOnArms(LearnerPolicy):
         self, agent: LearningAgent, task: Task, plans: ArmPlans, play: int, *, rng: Rng, step: int
     ) -> None:
         m, d = task.m, plans.sets.shape[2]
-        _, rho = check_memory_matrix(task.A0, d, m, task.gamma)
+        _, rho = check_memory_matrix(task.A0, d, task.weight, task.gamma, variant=task.variant)
         room = max(play, LONGEST if task.switch > 0.0 else 0)
         config = make_config(agent, task, d, rho)._replace(m=0)  # all rewards are learned from
         learner = Learner(config, make_estimator(d, agent.lam), np.zeros((room, d)))
@@ -267,8 +281,9 @@ def rolling_on_arms(
     agent: LearningAgent, task: Task, actions: ActionSet, *, ahead: int, play: int, rng: Rng, step: int
 ) -> RollingOnArms:
     """The policy of Rolling on a set of arms."""
-    matrix, _ = check_memory_matrix(task.A0, actions.d, task.m, task.gamma)
-    plans = ArmPlans(actions, m=task.m, gamma=task.gamma, A0=writable(matrix), ahead=ahead)
+    matrix, _ = check_memory_matrix(task.A0, actions.d, task.weight, task.gamma, variant=task.variant)
+    A0 = writable(matrix)
+    plans = ArmPlans(actions, m=task.m, gamma=task.gamma, A0=A0, ahead=ahead, variant=task.variant)
     tables = plans.tables() if task.switch == 0.0 else None
     if actions.known_ahead and tables is None:
         return RollingOnArms(agent, task, plans, play, rng=rng, step=step)

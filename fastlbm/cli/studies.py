@@ -148,6 +148,12 @@ def _run(study: Study, out: Path, options: argparse.Namespace) -> StudyResults:
         return study.run(out, executor, progress=not options.quiet and progress())
 
 
+def _require_study(name: str) -> None:
+    """Before anything else is said of a folder that is none, or a file."""
+    if not Path(name, "manifest.json").is_file():
+        raise ValueError(f"DIR must be the folder of a study's results, got {name!r} without a manifest.json")
+
+
 def read_folder(name: str) -> StudyResults:
     """The results in the folder of a study; nothing that came with it is run."""
     from ..experiments.study import Study
@@ -158,6 +164,7 @@ def read_folder(name: str) -> StudyResults:
 def _plot(options: argparse.Namespace) -> int:
     from .. import plots
 
+    _require_study(options.dir)
     path = Path(options.out or Path(options.dir) / f"{options.kind}.png")
     path = plots.picture_path(str(path), replace=options.force)
     first = plots.page_paths(path, 2)[0]
@@ -176,6 +183,7 @@ def _plot(options: argparse.Namespace) -> int:
 def _export(options: argparse.Namespace) -> int:
     from ..experiments.export import ENDINGS, new_file
 
+    _require_study(options.dir)
     path = new_file("FILE", options.file, ENDINGS, options.force)
     print(read_folder(options.dir).export(path, replace=options.force).resolve())
     return 0
@@ -187,6 +195,7 @@ def _report(options: argparse.Namespace) -> int:
     from ..experiments.export import new_file
     from ..experiments.report import require_plotly
 
+    _require_study(options.dir)
     path = new_file("out", options.out or Path(options.dir) / "report.html", (".html", ".htm"), options.force)
     require_plotly()
     with warnings.catch_warnings(record=True) as told:

@@ -59,7 +59,7 @@ class Comparators:
         return self._model(question.env).answer(question)
 
     def _model(self, env: LBM) -> _Model:
-        silent = LBM(env.theta, env.m, env.gamma, env.A0, sigma=0.0, actions=env.actions)
+        silent = LBM(**{**env._arguments(), "sigma": 0.0, "noise": "gaussian"})
         return self._models.setdefault(silent._key(), _Model(silent))
 
 
@@ -117,7 +117,7 @@ def _answer_all(model: _Model, questions: list[Question]) -> None:
 def bound_of(env: LBM, T: Array | Integers) -> Array:
     """Theorem 1's bound at the horizons where it holds, NaN elsewhere."""
     m = 0 if env.is_stationary else env.m
-    if m == np.inf:
+    if m == np.inf or env.decay < 1.0 or env.response != "power":  # the theorem is about the paper's
         return np.full(len(T), np.nan)
     least = int(m) ** 2 * env.d**2 + 1
     return np.array(

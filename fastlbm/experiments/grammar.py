@@ -38,7 +38,15 @@ from .own_types import Code, Described, DescribedAgent, DescribedEnvironment
 #: The agents that a file may name: all there are.
 AGENTS: dict[str, Any] = {name: getattr(agents, name) for name in agents.__all__ if name != "Agent"}
 #: What an agent may take from its environment, as the value "env".
-FROM_ENV = {"m": "m", "gamma": "gamma", "A0": "A0", "subgaussian": "sigma", "sigma": "sigma"}
+FROM_ENV = {
+    "m": "m",
+    "gamma": "gamma",
+    "A0": "A0",
+    "subgaussian": "sigma",
+    "sigma": "sigma",
+    "decay": "decay",
+    "response": "response",
+}
 #: The keys at the top of the file.
 TOP = ("name", "seed", "seeds", "T", "record", "spacing", "env", "agent", "code")
 Lists = dict[str, list[Any]]
@@ -106,6 +114,12 @@ def read(path: os.PathLike[str]) -> Spec:
     """The study in a TOML file."""
     try:
         text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"a study must be a TOML file, got {str(path)!r}, which is not there"
+        ) from None
+    except IsADirectoryError:
+        raise IsADirectoryError(f"a study must be a TOML file, got {str(path)!r}, a folder") from None
     except UnicodeDecodeError as error:
         raise StudyError(f"{path}: a study file must be UTF-8 text: {error}") from None
     try:

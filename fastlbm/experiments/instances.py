@@ -37,7 +37,7 @@ class Instances(NamedTuple):
         actions = like.actions
         if self.arms is not None:
             actions = Finite(_on_sphere(rng.standard_normal((self.arms, like.d))))
-        return LBM(theta, like.m, like.gamma, like.A0, sigma=like.sigma, actions=actions, noise=like.noise)
+        return LBM(**{**like._arguments(), "theta": theta, "actions": actions})
 
 
 def _on_sphere(rows: Array) -> Array:

@@ -111,6 +111,8 @@ def run_many(
     thread compiles waits for ever for the compiler's lock. `fastlbm compile`, run once, leaves nothing to be
     compiled.
 
+    Use it to compare agents over a few seeds; a `Study` keeps what it computes.
+
     >>> import fastlbm as lbm
     >>> env = lbm.LBM([1.0, 0.0], m=1, gamma=-1.0)
     >>> results = run_many(env, {"greedy": lbm.OracleGreedy()}, T=100, seeds=2, record=1)

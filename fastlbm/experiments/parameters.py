@@ -41,13 +41,14 @@ def of_env(env: Any) -> dict[str, Any]:
     if not isinstance(env, LBM):  # its set is not asked for: it may have to be made first
         return _type_and_arguments("env", env)
     found = {name: getattr(env, name) for name in OF_ENV} | {"actions": type(env.actions).__name__.lower()}
+    found |= {name: getattr(env, name) for name, paper in env._LATER.items() if getattr(env, name) != paper}
     return found | ({"K": env.actions.K} if hasattr(env.actions, "K") else {})
 
 
 def of_env_names(frame: pd.DataFrame) -> list[str]:
     """The columns of a frame that are parameters of environments."""
     own = [name for name in frame if name.startswith("env_")]
-    return [*(name for name in (*OF_ENV, "actions", "K") if name in frame), *own]
+    return [*(name for name in (*OF_ENV, "actions", *LBM._LATER, "K") if name in frame), *own]
 
 
 def of_agent(agent: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from ..model.lbm import LBM
 from .comparators import COMPARATORS, Comparators, Question, bound_of
 from .export import ENDINGS, latex_table, new_file, write_rows
 from .parameters import NAMES, of_env_names
-from .statistics import BANDS, band_of, intervals, paired_tests
+from .statistics import BANDS, adjusted_for_many, band_of, intervals, paired_tests
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +80,6 @@ class StudyResults(Displayed):
         the number of seeds that all of these agents have, over which the means are taken.
         """
         import pandas as pd
-        from scipy import stats
 
         confidence = _confidence(confidence)
         self._tell_missing()
@@ -95,7 +94,7 @@ class StudyResults(Displayed):
             values = table.to_numpy()
             means, best = values.mean(axis=0), int(values.mean(axis=0).argmax())
             tests = np.delete(paired_tests(values[:, [best]] - values), best)
-            adjusted = stats.false_discovery_control(tests) if len(tests) else tests
+            adjusted = adjusted_for_many(tests)
             columns = (means, *intervals(values, confidence), np.insert(adjusted, best, np.nan))
             for agent, row in zip(table, np.stack(columns, axis=1).tolist(), strict=True):
                 rows.append((env, T, agent, len(table), *row))

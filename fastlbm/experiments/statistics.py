@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
+import math
 from functools import lru_cache
 
 import numpy as np
 
 from .._base.types import Array, Integers
 
+#: Differences up to which the paired test is exact.
+EXACT = 50
 #: What the band around a curve is, and how a figure says it.
 BANDS = {
     "bootstrap": "{:.0%} bootstrap of the mean, pointwise",
@@ -19,21 +21,50 @@ BANDS = {
 
 
 def paired_tests(differences: Array) -> Array:
-    """The p-value of Wilcoxon's signed-rank test for each column; 1 where all differences are zero."""
-    from scipy import stats
+    """The p-value of Wilcoxon's signed-rank test for each column; 1 where all differences are zero.
 
-    # Columns with neither zeros nor ties get the same kind of test, so that one call serves them all.
-    ranked = np.sort(np.abs(differences), axis=0)
-    plain = (ranked[:1] > 0.0).all(axis=0) & (np.diff(ranked, axis=0) > 0.0).all(axis=0)
-    values = np.ones(differences.shape[1])
-    if plain.any():
-        values[plain] = stats.wilcoxon(differences[:, plain], axis=0).pvalue
-    with warnings.catch_warnings():
-        # Older versions of SciPy say of few seeds with ties that the p-value is an approximation.
-        warnings.filterwarnings("ignore", "Sample size too small", UserWarning)
-        for column in np.flatnonzero(~plain & (ranked[-1] > 0.0)):
-            values[column] = stats.wilcoxon(differences[:, column]).pvalue
-    return values
+    Two-sided; zeros are left out, ties share their rank. Exact for up to EXACT differences, also with ties;
+    beyond that normal, with the correction for ties.
+    """
+    # SciPy has this test too, but loading scipy.stats takes as long as all else that a finished study does.
+    return np.array([_paired_test(column) for column in differences.T])
+
+
+def _paired_test(differences: Array) -> float:
+    kept = differences[differences != 0.0]
+    if not len(kept):
+        return 1.0
+    _, place, ties = np.unique(np.abs(kept), return_inverse=True, return_counts=True)
+    doubled = (2 * np.cumsum(ties) - ties + 1)[place]  # twice the rank, an integer also where it is shared
+    positive = int(doubled[kept > 0.0].sum())
+    if len(differences) <= EXACT:
+        chances = _signed_ranks(tuple(np.sort(doubled).tolist()))
+        tail = min(chances[: positive + 1].sum(), chances[positive:].sum())
+        return min(1.0, 2.0 * float(tail))
+    # Of twice the sum of ranks: the mean is half of their total, the variance a quarter of their squares.
+    distance = abs(positive - doubled.sum() / 2.0)
+    return math.erfc(distance / math.sqrt(float((doubled**2).sum()) / 2.0))
+
+
+@lru_cache(maxsize=64)
+def _signed_ranks(doubled: tuple[int, ...]) -> Array:
+    """The chance of each sum of twice the ranks, if each of them counts or not with a chance of a half."""
+    chances = np.zeros(sum(doubled) + 1)
+    chances[0] = 1.0
+    for rank in doubled:
+        with_it = np.zeros_like(chances)
+        with_it[rank:] = chances[:-rank]
+        chances = 0.5 * (chances + with_it)
+    return chances
+
+
+def adjusted_for_many(values: Array) -> Array:
+    """P-values adjusted for their number, after Benjamini and Hochberg: the share of false discoveries."""
+    order = np.argsort(values)[::-1]
+    scaled = values[order] * len(values) / np.arange(len(values), 0, -1)
+    adjusted = np.empty_like(values)
+    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(scaled))
+    return adjusted
 
 
 @lru_cache(maxsize=4)

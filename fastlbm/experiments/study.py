@@ -27,9 +27,10 @@ from ..running.episode import play_episode, recorded_steps
 from . import grammar
 from .grammar import UNNAMED, Cell, Spec
 from .parameters import as_columns, of_agent, of_env, of_piece, setting
+from .pieces import COLUMNS, Contents
 from .replay import replay
 from .results import StudyResults
-from .store import COLUMNS, Contents, Store, StoreError
+from .store import Store, StoreError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +41,8 @@ PIECE_SECONDS, MOST_SEEDS = 0.3, 1024
 LONGEST_PIECE = 1.0
 #: Pieces of a folder above which those of a cell are merged when all are there.
 MOST_PIECES = 2000
+#: Files among the pieces above which all of them become one, whatever their cells.
+MOST_FILES = 5000
 #: Seconds of a step until a piece was timed: about what O3M takes.
 STEP_SECONDS = 1e-5
 #: What a study shows of its cells, and how that is called.
@@ -53,6 +56,8 @@ class Study(Displayed):
     class is in MODULE.py beside the file or, if there is none, in a module that can be imported. The text of
     such a file goes to all workers and is kept with the results; when it changes, what depends on it is
     computed anew.
+
+    Use it for many settings, long computations and results that are kept; `run_many` for a few runs.
 
     >>> study = Study.from_dict({
     ...     "T": 100, "seeds": 2, "record": 2,
@@ -162,6 +167,8 @@ class Study(Displayed):
             if known != (spec.fingerprint, *numbers) or outdated:
                 store.describe(spec.document, spec.fingerprint, max(numbers), self._settings())
             if not backlog.missing:
+                if len(set(contents.files)) > MOST_FILES and numbers == {NUMBERS}:
+                    store.gather(contents, _told_of(cells))
                 return self._results(contents, store)
             del contents  # there may be much of it, and the work may take days
             with Progress(backlog.total, "steps", backlog.done, progress) as bar, pool:
@@ -244,7 +251,8 @@ def _supersede(store: Store, contents: Contents, numbers: set[int]) -> None:
             "with the version of fastlbm that computed them, or choose another folder"
         )
     for old in sorted(numbers - {NUMBERS}):
-        names = [piece.name for piece in contents.pieces if piece.numbers == old]
+        known = zip(contents.pieces, contents.files, strict=True)
+        names = sorted({file for piece, file in known if piece.numbers == old})
         aside = store.set_aside(names, f"superseded/numbers-{old}")
         warnings.warn(
             f"{len(names)} pieces are of version {old} of the numbers, this is version {NUMBERS}: kept in "
@@ -344,6 +352,7 @@ def _compute(spec: Spec, store: Store, backlog: _Backlog, *, pool: Pool, bar: Pr
     import pandas as pd
 
     common = {"root": spec.seed, "record": spec.record, "spacing": spec.spacing, "stop": pool.stop}
+    written = 0
     while backlog.missing:  # what is given back when all is handed out is for the next round
         pieces = backlog.pieces()
         tasks = ((piece, {"cell": backlog.cells[piece[0]], "seeds": piece[1], **common}) for piece in pieces)
@@ -353,14 +362,24 @@ def _compute(spec: Spec, store: Store, backlog: _Backlog, *, pool: Pool, bar: Pr
                 cell = backlog.cells[key]
                 told = of_piece(key, cell.env, cell.agent, cell.T)
                 store.write(key, seeds[:count], pd.DataFrame(rows | told))
+                written += 1
+                if written % MOST_FILES == 0:  # whoever is stopped and goes on need not read them one by one
+                    _merge_many(store, backlog.cells)
                 bar.add(backlog.finish(key, seeds[:count], seconds))
 
 
 def _merge_many(store: Store, cells: Mapping[str, Cell]) -> None:
-    """Fewer pieces, if there are so many that reading them takes long: opening a file takes 0.1 ms."""
-    contents, _ = store.scan(cells) if store.count() > MOST_PIECES else (Contents(), [])
-    told = {key: of_piece(key, cell.env, cell.agent, cell.T) for key, cell in cells.items() if contents}
-    store.merge(contents, told)
+    """Fewer files, if there are so many that reading them takes long."""
+    count = store.count()
+    if count > MOST_PIECES:
+        contents, _ = store.scan(cells)
+        merge = store.merge if count <= MOST_FILES else store.gather
+        merge(contents, _told_of(cells))
+
+
+def _told_of(cells: Mapping[str, Cell]) -> dict[str, dict[str, Any]]:
+    """The columns that the pieces of each key have beside their rows."""
+    return {key: of_piece(key, cell.env, cell.agent, cell.T) for key, cell in cells.items()}
 
 
 def _play_seeds(

@@ -29,6 +29,8 @@ class GymEnvironment(OwnEnvironment):
     becomes the ball, stretched to touch its sides: a corner cannot be played. An episode that ends begins
     anew before the next step. The expected reward is `info["expected"]`, where there is one.
 
+    Use it to try the agents of the package on environments of Gymnasium.
+
     >>> import fastlbm as lbm
     >>> parameters = {"theta": [0.6, 0.8], "m": 1, "gamma": -2.0, "sigma": 0.0, "horizon": 100}
     >>> env = lbm.GymEnvironment("fastlbm/LBM-v0", **parameters)

@@ -18,7 +18,9 @@ class LBMEnv(gymnasium.Env[Array, Any]):
 
     Observed is a Markov state (m*d + 1,): the last m actions, the oldest first, with zeros where nothing was
     played yet, and t/horizon in the end. The rewards to come and the end of the episode depend on nothing
-    else. An episode is truncated after `horizon` steps and never terminated.
+    else. An episode is truncated after `horizon` steps and never terminated. Where m is infinite and the
+    memory fades, `decay` < 1, the state is (1 - decay) times the sum of decay^(s-1) a a^T over all actions,
+    its upper triangle row by row, d(d+1)/2 numbers of size at most 1, and t/horizon.
 
     The actions of a `Finite` set are its numbers, a `Discrete` space; those of the ball are a `Box`, the cube
     [-1, 1]^d: a vector outside of the ball is projected, which is to say scaled to norm 1, and the action
@@ -47,10 +49,12 @@ class LBMEnv(gymnasium.Env[Array, Any]):
 
     def _begin(self) -> None:
         problem = self._problem
-        self._t, self._history = 0, History(np.zeros((int(problem.m), problem.d)), problem.params.A0)
+        recent, X = problem.begin(1)
+        self._t, self._history = 0, History(recent[0], X[0] if problem.endless else problem.params.A0)
 
     def _observation(self) -> Array:
-        row: Array = self._problem.observe(self._history.recent[None], np.array([self._t]))[0]
+        recent, X = self._history
+        row: Array = self._problem.observe(recent[None], X[None], np.array([self._t]))[0]
         return row
 
     def reset(

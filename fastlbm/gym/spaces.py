@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ class Problem:
     def __init__(self, horizon: int, **parameters: Any) -> None:
         self.model = LBM(**parameters)
         self.horizon = validation.integer("horizon", horizon, low=1)
-        self.m, self.d = validation.memory("m", self.model.m, allow_inf=False), self.model.d
+        # An infinite memory that fades is one matrix, and bounded; one that does not has no end.
+        self.m, self.d = validation.memory("m", self.model.m, allow_inf=self.model.decay < 1.0), self.model.d
         actions = self.model.actions
         if not isinstance(actions, Ball | Finite):
             raise TypeError(
@@ -28,10 +30,16 @@ class Problem:
             )
         self.arms = actions.arms if isinstance(actions, Finite) else None
         self.params = self.model._params()
+        self.endless = self.m == math.inf
+        self._upper = np.triu_indices(self.d)
 
     def observation_space(self) -> spaces.Space[Any]:
-        """The last m actions, the oldest first, zeros before the first one; and the share of the horizon."""
-        high = np.full(int(self.m) * self.d + 1, 1.0 + BALL_TOLERANCE)
+        """The last m actions, the oldest first, zeros before the first one; and the share of the horizon.
+
+        For an infinite m the upper triangle of what `observe` says.
+        """
+        numbers = len(self._upper[0]) if self.endless else int(self.m) * self.d
+        high = np.full(numbers + 1, (1.0 + BALL_TOLERANCE) ** 2 if self.endless else 1.0 + BALL_TOLERANCE)
         low = -high
         low[-1], high[-1] = 0.0, 1.0
         return spaces.Box(low, high, dtype=np.float64)
@@ -42,9 +50,24 @@ class Problem:
             return spaces.Box(-1.0, 1.0, (self.d,), dtype=np.float64)
         return spaces.Discrete(len(self.arms))
 
-    def observe(self, recent: Array, t: Integers) -> Array:
-        """What is observed (n, m*d + 1) of n copies with the actions `recent` (n, m, d) at steps t (n,)."""
-        return np.concatenate((recent.reshape(len(t), -1), (t / self.horizon)[:, None]), axis=1)
+    def begin(self, n: int) -> tuple[Array, Array]:
+        """The histories of n copies in which nothing was played: the last actions (n, m, d), and X (n, d, d).
+
+        X is 0 where the memory has no end, and what kernels take for it elsewhere.
+        """
+        if self.endless:
+            return np.zeros((n, 0, self.d)), np.zeros((n, self.d, self.d))
+        return np.zeros((n, int(self.m), self.d)), np.broadcast_to(self.params.A0, (n, self.d, self.d))
+
+    def observe(self, recent: Array, X: Array, t: Integers) -> Array:
+        """What is observed (n, m*d + 1) of n copies with the actions `recent` (n, m, d) at steps t (n,).
+
+        For an infinite m that is (1 - decay) Y, (n, d(d+1)/2 + 1), with Y the sum of decay^(s-1) a a^T in X.
+        """
+        state = recent.reshape(len(t), -1)
+        if self.endless:
+            state = (1.0 - self.model.decay) * X[:, self._upper[0], self._upper[1]]
+        return np.concatenate((state, (t / self.horizon)[:, None]), axis=1)
 
     def played(self, action: Any, n: int) -> Array:
         """The actions (n, d) that are played: arms by their numbers, vectors moved into the ball."""

@@ -48,7 +48,7 @@ class LBMVectorEnv(gymnasium.vector.VectorEnv[Array, Any, NDArray[Any]]):
         self.single_action_space = problem.action_space()
         self.observation_space = batch_space(self.single_observation_space, n)
         self.action_space = batch_space(self.single_action_space, n)
-        self._recent = np.zeros((n, int(problem.m), problem.d))
+        self._recent, self._X = problem.begin(n)
         self._t, self._over = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
 
     def reset(
@@ -60,10 +60,12 @@ class LBMVectorEnv(gymnasium.vector.VectorEnv[Array, Any, NDArray[Any]]):
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (self.num_envs,):
             raise ValueError(f"reset_mask must be an array ({self.num_envs},) of booleans, got {mask!r}")
         self._begin(mask)
-        return self._problem.observe(self._recent, self._t), {}
+        return self._problem.observe(self._recent, self._X, self._t), {}
 
     def _begin(self, mask: Flags) -> None:
-        self._recent[mask], self._t[mask], self._over[mask] = 0.0, 0, False
+        if self._problem.endless:
+            self._X[mask] = 0.0
+        self._recent[mask], self._t[mask], self._over[mask] = 0.0, 0, False  # the mask may be `_over` itself
 
     def step(self, actions: Any) -> tuple[Array, Array, Flags, Flags, dict[str, Any]]:
         """Of each copy: observation, noisy reward, terminated, truncated; the expected rewards as info."""
@@ -71,9 +73,10 @@ class LBMVectorEnv(gymnasium.vector.VectorEnv[Array, Any, NDArray[Any]]):
         rows = problem.played(actions, n)
         self._begin(self._over)
         rewards, expected = np.empty(n), np.empty(n)
-        play_steps(problem.params, self._recent, rows, playing, self.np_random, rewards, expected)
+        X = self._X if problem.endless else np.empty((0, 0, 0))
+        play_steps(problem.params, self._recent, X, rows, playing, self.np_random, rewards, expected)
         self._t += playing
         self._over = self._t >= problem.horizon
         info = {"expected": expected, "_expected": playing} if playing.any() else {}
-        observed = problem.observe(self._recent, self._t)
+        observed = problem.observe(self._recent, self._X, self._t)
         return observed, rewards, np.zeros(n, dtype=np.bool_), self._over.copy(), info

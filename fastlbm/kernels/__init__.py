@@ -14,6 +14,13 @@ the span of the m actions as c^gamma, so that the m x m Gram matrix of the actio
 eigenproblem has size m instead of d. Otherwise the d x d matrix itself is used. The choice is automatic, both
 are exact.
 
+Other memories. With a decay the action s steps ago counts decay^(s-1) times: weights in the forms above, by
+branches that decay = 1 does not take. An infinite m is a third form, chosen by the type of what stands for A0
+(`fading`, `endless`): the sum over all that was played is one matrix, which runs on in time, and so does the
+derivative, backwards, so that m costs nothing. A block has no actions before it then; what was played is part
+of the form. A response that is no power has the dense form and the divided differences of `responses`; one's
+own comes as two addresses, so that no kernel is compiled anew for it.
+
 Why kernels call each other by address. Numba links a function into each of its callers and optimises it there
 again, with all that it calls. With a planner inside of each episode most of the time of a first run went into
 copies. Here a kernel is compiled once and its callers know its address (`_link`); small pieces of inner loops

@@ -15,6 +15,7 @@ import os
 import pickle
 import subprocess
 import sys
+import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,8 @@ def _notice() -> None:
     """Where somebody looks, say what takes so long, and count."""
     global _bar
     if "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty()):
-        from tqdm.auto import tqdm
+        with warnings.catch_warnings(action="ignore"):  # of a notebook without widgets: plain text will do
+            from tqdm.auto import tqdm
 
         _bar = tqdm(desc="fastlbm compiles, once for this version and machine", unit=" kernels", leave=False)
 

@@ -159,7 +159,7 @@ def step_climbs(
         j = climbs.at[r]
         if j < 0:
             continue
-        beta = _estimate(problem, climbs, r, j, lin, M, H)
+        beta = estimate_at(problem, climbs, r, j, lin, M, H)
         score_arms(task.columns[task.which[j]], lin, M, beta, H, scratch, scores)
         counts[r] = shortlist(scores, climbs.arms[r, j], found[r], best)
         _lay_out(problem, climbs, r, j, span, found, counts[r], lanes, a)
@@ -179,7 +179,7 @@ def step_climbs(
 
 
 @kernel
-def _estimate(
+def estimate_at(
     problem: ArmProblem, climbs: Climbs, r: int, j: int, lin: Vector, M: Matrix, H: Matrix
 ) -> float:
     """The lin, M and H of `score_arms` at position j of climb r; returns its beta."""
@@ -198,12 +198,14 @@ def _estimate(
             elif belief.kind == OM_BLOCK:
                 lin[i] = climbs.U[r, j, i]
     H[:] = 0.0
+    weight = 1.0
     for s in range(1, m + 1):
         t = (j + s) % n if task.wrap else j + s
         if t < n and (task.wrap or t >= m):
             for i in range(d):
                 for k in range(i, d):
-                    H[i, k] += climbs.S[r, t, i, k]
+                    H[i, k] += weight * climbs.S[r, t, i, k]
+        weight *= problem.memory.decay
     return beta
 
 

@@ -20,8 +20,9 @@ from ._jit import kernel, kernel_internal, kernel_norefcount
 from ._types import Integers, Matrix, Rows, Vector
 from .arithmetic import column
 from .optimism import O3M, Belief
-from .powers import settled
-from .rewards import ModelParams, decompose
+from .powers import POWER, settled
+from .responses import response_at
+from .rewards import ModelParams, decompose, weighted
 
 #: Arms that are looked at side by side: what they need stays in the first-level cache.
 STRIP = 256
@@ -42,6 +43,8 @@ def window_power(
     c, gamma = model.c, model.gamma
     size = m if c > 0.0 else d
     A, Q = np.empty((size, size)), np.empty((size, size))
+    if model.decay < 1.0:
+        window = weighted(window, model.decay)
     decompose(c, model.A0, window, A, Q)
     top = 0.0
     for i in range(size):
@@ -67,11 +70,15 @@ def window_power(
         k += 1
     lam[k] = c if c > 0.0 else 1.0
     for i in range(k + 1):
-        powers[i] = lam[i] ** gamma
+        powers[i] = response_at(model.kind, model.value, gamma, lam[i])
     for i in range(k + 1):
         for j in range(k + 1):
             if abs(lam[i] - lam[j]) <= _NEAR * lam[i]:
                 slopes[i, j] = gamma * powers[i] / lam[i]
+                if model.kind != POWER:
+                    near = lam[i] * (1.0 + _NEAR)
+                    ahead = response_at(model.kind, model.value, gamma, near)
+                    slopes[i, j] = (ahead - powers[i]) / (near - lam[i])
             else:
                 slopes[i, j] = (powers[i] - powers[j]) / (lam[i] - lam[j])
     rest = powers[k] if c > 0.0 else 0.0

@@ -50,6 +50,10 @@ class ArmEffort(NamedTuple):
     starts: int  # starts that are climbed from, the best of all
     visits: int  # positions looked at after which no new climb begins
     candidates: int  # arms that are evaluated at each of them
+    pool: int = 0  # arms of many that are worth a look; 0: all, and no blocks are kept but the best
+    few: int = 0  # arms of a dynamic program
+    few_visits: int = 0  # how many visits it takes as long as
+    wide: float = 1.0  # how many visits a look among all arms takes as long as
     stop: Integers = NEVER  # (1,) not 0: end at once, with whatever was found
 
 
@@ -129,6 +133,44 @@ def _set_out(
 
 
 @kernel
+def climb_all(
+    problem: ArmProblem,
+    starts: Integers,
+    parents: Integers,
+    changed: bool,
+    effort: ArmEffort,
+    rng: np.random.Generator,
+) -> tuple[Integers, Vector, int]:
+    """Where climbs from each of the starts (k, n) end, their values, and how often a position was looked at.
+
+    With `changed`, a climb looks at what differs from its parent, where nothing is better, and around that.
+    """
+    memory, (k, n), d = problem.memory, starts.shape, problem.memory.d
+    R = min(CLIMBS, k)
+    climbs = make_climbs(problem, R)
+    span, lanes = span_of(problem, n), R * effort.candidates
+    work, a = make_work(memory, problem.A0, span * lanes, lanes), np.zeros((d, span * lanes))
+    found, values = np.zeros((R, effort.candidates), dtype=np.int64), np.empty(lanes)
+    blocks, worth = starts.copy(), value_all(problem, starts)
+    of, begun, seen, running = np.full(R, -1), 0, 0, True
+    while running and effort.stop[0] == 0:
+        running = False
+        for r in range(R):
+            if climbs.at[r] >= 0 and not next_look(climbs, r):
+                climbs.at[r] = -1
+                blocks[of[r]], worth[of[r]] = climbs.arms[r], climbs.value[r]
+            if climbs.at[r] < 0 and begun < k:
+                of[r] = begun
+                _set_out(problem, climbs, r, starts[begun], parents[begun], worth[begun], changed, rng)
+                begun += 1
+            if climbs.at[r] >= 0:
+                running, seen = True, seen + 1
+        if running:
+            step_climbs(problem, climbs, found, work, a, values)
+    return blocks, worth, seen
+
+
+@kernel
 def value_all(problem: ArmProblem, blocks: Integers) -> Vector:
     """The values (k,) of blocks (k, n); of a cycle, of one period."""
     task = problem.task
@@ -155,19 +197,19 @@ def _changes(
     n, task = best.shape[0], problem.task
     blocks = np.empty((CHANGES, n), dtype=np.int64)
     for s in range(CHANGES):
-        _change(best, blocks[s], starts, problem.memory.m, task, rng)
+        change_block(best, blocks[s], starts, problem.memory.m, task, rng)
     values = value_all(problem, blocks)
     for s in range(CHANGES):
-        twice = _equal(blocks[s], best)
+        twice = equal_arms(blocks[s], best)
         for r in range(s):
-            twice = twice or _equal(blocks[s], blocks[r])
+            twice = twice or equal_arms(blocks[s], blocks[r])
         if twice:
             values[s] = -np.inf
     return blocks, values
 
 
 @kernel_internal
-def _equal(x: Integers, y: Integers) -> bool:
+def equal_arms(x: Integers, y: Integers) -> bool:
     same = True
     for t in range(x.shape[0]):
         same = same and x[t] == y[t]
@@ -175,7 +217,7 @@ def _equal(x: Integers, y: Integers) -> bool:
 
 
 @kernel
-def _change(
+def change_block(
     best: Integers, out: Integers, starts: Integers, m: int, task: ArmTask, rng: np.random.Generator
 ) -> None:
     """out: the block `best` (n,) with one change among the actions that are not given."""

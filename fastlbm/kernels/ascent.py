@@ -21,7 +21,7 @@ from ._types import Integers, Matrix, Rows, Vector
 from .arithmetic import column
 from .blocks import Work, evaluate, features, make_work
 from .lanes import LANES, fold, hold, lane_sums, largest_entry, load_start, project, wrap
-from .memory import Memory
+from .memory import Memory, as_cycle
 from .optimism import Belief
 
 #: The Armijo rule compares with the worst of so many last values.
@@ -63,7 +63,7 @@ class _Climb(NamedTuple):
     where: Integers  # (lanes,) number of the start in each lane, -1 if it is done
     age: Integers  # evaluations of it
     accepted: Integers  # steps that it has taken
-    block: Rows  # (d, lead + N) what is evaluated
+    block: Rows  # (d, lead + N) what is evaluated, the trial itself without a lead
     block_grad: Rows
     trial_value: Vector  # (lanes,)
     columns: Rows  # (3, N) scratch
@@ -74,21 +74,25 @@ class _Climb(NamedTuple):
 def _make_climb(memory: Memory, A0: Matrix | None, n: int, lanes: int, lead: int) -> _Climb:
     d, N = memory.d, n * lanes
     lead = column(lead * lanes)
+    trial, trial_grad = np.zeros((d, N)), np.zeros((d, N))
+    block, block_grad = trial, trial_grad
+    if lead > 0:
+        block, block_grad = np.zeros((d, lead + N)), np.zeros((d, lead + N))
     return _Climb(
         lanes=lanes,
         lead=lead,
         point=np.zeros((d, N)),
         direction=np.zeros((d, N)),
         grad=np.zeros((d, N)),
-        trial=np.zeros((d, N)),
-        trial_grad=np.zeros((d, N)),
+        trial=trial,
+        trial_grad=trial_grad,
         state=np.zeros((7, lanes)),
         recent=np.zeros((_MEMORY, lanes)),
         where=np.arange(lanes),
         age=np.zeros(lanes, dtype=np.int64),
         accepted=np.zeros(lanes, dtype=np.int64),
-        block=np.zeros((d, lead + N)),
-        block_grad=np.zeros((d, lead + N)),
+        block=block,
+        block_grad=block_grad,
         trial_value=np.zeros(lanes),
         columns=np.empty((3, N)),
         work=make_work(memory, A0, lead + N, lanes),
@@ -159,11 +163,13 @@ def _climb_on(
     of the time of a small block (measured).
     """
     while stop[0] == 0:
-        wrap(climb.trial, climb.lead, climb.block)
+        if climb.lead > 0:
+            wrap(climb.trial, climb.lead, climb.block)
         evaluate(
             memory, A0, belief, climb.block, climb.lanes, climb.work, climb.trial_value, climb.block_grad
         )
-        fold(climb.block_grad, climb.lead, climb.trial_grad)
+        if climb.lead > 0:
+            fold(climb.block_grad, climb.lead, climb.trial_grad)
         hold(climb.trial_grad, ends.head * climb.lanes, ends.tail * climb.lanes)
         tally[_EVALUATIONS] += tally[_ACTIVE]
         lane_sums(climb.direction, climb.trial_grad, climb.lanes, climb.state, _CURVATURE)
@@ -319,7 +325,7 @@ def wrapped_rewards(memory: Memory, A0: Matrix | None, theta: Vector, x: Rows, n
     block = np.empty((x.shape[0], lead + x.shape[1]))
     wrap(x, lead, block)
     work = make_work(memory, A0, block.shape[1], count)
-    features(memory, A0, block, count, work)
+    features(as_cycle(memory), A0, block, count, work)
     rewards = np.zeros(x.shape[1])
     for i in range(x.shape[0]):
         for w in range(x.shape[1]):
@@ -342,6 +348,21 @@ def _move(climb: _Climb) -> None:
     )
 
 
+@inline
+def _spread(state: Rows, row: int, lanes: int, out: Vector) -> None:
+    """out (n*lanes,): the state of its lane for every column."""
+    if lanes == LANES:
+        # Constant bounds make it one store a step.
+        for t in range(0, out.shape[0], LANES):
+            for s in range(LANES):
+                out[t + s] = state[row, s]
+        return
+    for s in range(lanes):
+        value = state[row, s]
+        for t in range(s, out.shape[0], lanes):
+            out[t] = value
+
+
 @kernel_internal
 def _move_lanes(
     point: Rows,
@@ -354,21 +375,23 @@ def _move_lanes(
     columns: Rows,
 ) -> None:
     d, N = point.shape
-    for t in range(0, N, lanes):
-        for s in range(lanes):
-            columns[0, t + s] = state[_TAKEN, s]
-            columns[1, t + s] = state[_STEP, s]
-            columns[2, t + s] = state[_FRACTION, s]
+    _spread(state, _TAKEN, lanes, columns[0])
+    _spread(state, _STEP, lanes, columns[1])
+    _spread(state, _FRACTION, lanes, columns[2])
     for i in range(d):
+        # Both sides are loaded whatever is chosen, one array a loop: else they are not vectorised, or slowly.
         for w in range(N):
-            taken = columns[0, w] > 0.0
-            point[i, w] = trial[i, w] if taken else point[i, w]
-            grad[i, w] = trial_grad[i, w] if taken else grad[i, w]
+            new, old = trial[i, w], point[i, w]
+            point[i, w] = new if columns[0, w] > 0.0 else old
+        for w in range(N):
+            new, old = trial_grad[i, w], grad[i, w]
+            grad[i, w] = new if columns[0, w] > 0.0 else old
         for w in range(N):
             trial[i, w] = point[i, w] + columns[1, w] * grad[i, w]
     project(trial, columns[1])
     for i in range(d):
         for w in range(N):
-            direction[i, w] = trial[i, w] - point[i, w] if columns[0, w] > 0.0 else direction[i, w]
+            new, old = trial[i, w] - point[i, w], direction[i, w]
+            direction[i, w] = new if columns[0, w] > 0.0 else old
         for w in range(N):
             trial[i, w] = point[i, w] + columns[2, w] * direction[i, w]

@@ -9,8 +9,9 @@ import numpy as np
 from ._jit import inline, kernel, kernel_norefcount
 from ._types import Matrix, Rows, Tiles, Vector
 from .eigen_tiles import TILE
+from .endless import dense_backward, dense_forward
 from .matrix_functions import make_layout
-from .memory import SLIDE_FROM, Memory, general_backward, general_forward
+from .memory import SLIDE_FROM, Memory
 from .optimism import O3M, Belief, additive, joint
 from .pair import ROWS, pair_backward, pair_forward
 
@@ -33,7 +34,7 @@ def make_work(memory: Memory, A0: Matrix | None, N: int, lanes: int) -> Work:
     shared, columns = 0, N
     if A0 is not None and memory.gram:
         shared = m + 1
-    elif A0 is not None and m > SLIDE_FROM:
+    elif A0 is not None and (m > SLIDE_FROM or memory.endless):
         shared, columns = d * (d + 1) // 2 + 2, N + (m + 1) * lanes
     count = (N - m * lanes + TILE - 1) // TILE
     return Work(
@@ -54,7 +55,7 @@ def features(memory: Memory, A0: Matrix | None, a: Rows, lanes: int, work: Work)
     if A0 is None:
         pair_forward(memory, lanes, a, work.tiles, work.B)
     else:
-        general_forward(memory, A0, lanes, a, work.D, work.tiles, work.B)
+        dense_forward(memory, A0, lanes, a, work.D, work.tiles, work.B)
 
 
 @inline
@@ -83,7 +84,7 @@ def evaluate(
     if A0 is None:
         pair_backward(memory, lanes, a, U, work.tiles, grad)
     else:
-        general_backward(memory, lanes, a, U, work.D, work.tiles, grad)
+        dense_backward(memory, A0, lanes, a, U, work.D, work.tiles, grad)
 
 
 @kernel_norefcount

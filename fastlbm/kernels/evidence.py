@@ -19,6 +19,9 @@ from .block_state import BlockState, clear_rewards
 from .estimator import LAM, LOG_DET, Estimator, absorb, cholesky_of_sum, estimate
 from .rewards import decompose, multiply
 
+#: sigma^2 ~ InverseGamma(shape, scale): a weak prior around a noise of 0.1.
+PRIOR_SHAPE, PRIOR_SCALE = 1.0, 0.01
+
 
 class CandidateSet(NamedTuple):
     """The candidates, and what each of them knows: one row each."""

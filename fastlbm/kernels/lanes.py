@@ -8,6 +8,7 @@ import numpy as np
 
 from ._jit import kernel_internal, kernel_nested
 from ._types import Rows, Vector
+from .arithmetic import column
 
 #: Starts that climb side by side.
 LANES = 8
@@ -57,6 +58,16 @@ def lane_sums(x: Rows, y: Rows, lanes: int, state: Rows, row: int) -> None:
         for s in range(LANES):
             state[row, s] = total[s]
         return
+    if lanes <= 2:
+        # The same for the few lanes with which most ascents end.
+        one, two, last = 0.0, 0.0, lanes - 1
+        for i in range(d):
+            for t in range(0, N, lanes):
+                one += x[i, t] * y[i, t]
+                two += x[i, t + last] * y[i, t + last]
+        state[row, last] = two
+        state[row, 0] = one
+        return
     for s in range(lanes):
         state[row, s] = 0.0
     for i in range(d):
@@ -79,6 +90,7 @@ def largest_entry(x: Rows, s: int, lanes: int) -> float:
 def wrap(x: Rows, lead: int, block: Rows) -> None:
     """block (d, lead + N): the cycle x (d, N) behind its own last `lead` columns."""
     d, N = x.shape
+    lead = column(lead)
     for i in range(d):
         for w in range(lead):
             block[i, w] = x[i, (w - lead) % N]
@@ -90,6 +102,7 @@ def wrap(x: Rows, lead: int, block: Rows) -> None:
 def fold(block_grad: Rows, lead: int, grad: Rows) -> None:
     """The gradient of `wrap`: every copy of an action adds to it."""
     d, N = grad.shape
+    lead = column(lead)
     for i in range(d):
         for w in range(N):
             grad[i, w] = block_grad[i, lead + w]

@@ -1,9 +1,10 @@
 """Planning from where one is: owns the search for the next actions after a history, and what follows them.
 
 After m actions that were played come `ahead` that are planned, then m of a cycle, which is thought to go on
-for ever. All their windows count, and so does the phase at which the cycle goes on, by its bias: what it
-collects from there more than from another phase in the long run. Without that a plan puts its harvest at its
-end, and the next one does so again, later.
+for ever; where the memory has no end, as many as it takes to forget nearly all before them. All their windows
+count, and so does the phase at which the cycle goes on, by its bias: what it collects from there more than
+from another phase in the long run. Without that a plan puts its harvest at its end, and the next one does so
+again, later.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ._types import Integers, Matrix, Rows, Vector
 from .arithmetic import column
 from .ascent import Ends, ascend
 from .blocks import features, make_work
-from .memory import Memory
+from .memory import Memory, as_cycle
 from .optimism import Belief
 from .search import Effort, search
 from .ties import ASCENT_SHARE, exceeds, margin
@@ -42,7 +43,7 @@ def better_cycle(
     `tries` periods up to the longest are searched, also from `cycle` itself, cut or continued to that period
     from one phase or another: good cycles are often those of shorter periods joined.
     """
-    d, m = memory.d, memory.m
+    d, m = memory.d, memory.turn
     best, largest = cycle, -np.inf
     free = np.empty((d, 0))
     for trial in range(tries + 1):
@@ -96,7 +97,7 @@ def cycle_bias(memory: Memory, A0: Matrix | None, belief: Belief, cycle: Rows) -
         for t in range(m + P):
             sequence[i, t] = cycle[i, (t - m) % P]
     work = make_work(memory, A0, m + P, 1)
-    features(memory, A0, sequence, 1, work)
+    features(as_cycle(memory), A0, sequence, 1, work)
     values = np.zeros(P)
     mean = 0.0
     for t in range(P):
@@ -130,13 +131,16 @@ def plan_ahead(
 ) -> tuple[Rows, int, float, int]:
     """What to play after the actions `before` (m, d): `ahead` actions and m of the cycle, (d, ahead+m).
 
+    Where the memory has no end, `before` is (0, d), and so many of the cycle come after that nearly all is
+    forgotten, `memory.tail`.
+
     The starts are the cycle from each phase, and the actions `warm` (d, k), k <= ahead, followed by the cycle
     from each phase in `joins`. The best of them climb, `effort.starts` at most. Also returns the phase at
     which the cycle goes on, the value, and the evaluations.
     """
     d, P = cycle.shape
-    m = memory.m
-    n = m + ahead + m
+    m, tail = memory.m, memory.tail
+    n = m + ahead + tail
     phases = P if every_phase else 0
     count = phases + joins.shape[0]
     bias = cycle_bias(memory, A0, belief, cycle)
@@ -145,15 +149,15 @@ def plan_ahead(
     for s in range(count):
         given = warm.shape[1] if s >= phases else 0
         first = joins[s - phases] if s >= phases else s
-        phase[s] = (first + ahead - given + m) % P
+        phase[s] = (first + ahead - given + tail) % P
         values[s] = bias[phase[s]]
         for i in range(d):
             for t in range(m):
                 x[i, t * count + s] = before[t, i]
-            for t in range(ahead + m):
+            for t in range(ahead + tail):
                 action = warm[i, t] if t < given else cycle[i, (first + t - given) % P]
                 x[i, (m + t) * count + s] = action
-    ends = Ends(0, m, m)
+    ends = Ends(0, m, tail)
     evaluations = 0
     chosen = np.arange(count)
     if count > effort.starts:
@@ -174,9 +178,9 @@ def plan_ahead(
     for s in range(1, lanes):
         if best[s] > best[winner]:
             winner = s
-    plan = np.empty((d, ahead + m))
+    plan = np.empty((d, ahead + tail))
     for i in range(d):
-        for t in range(ahead + m):
+        for t in range(ahead + tail):
             plan[i, t] = y[i, column((m + t) * lanes + winner)]
     return plan, phase[chosen[winner]], best[winner], evaluations
 

@@ -172,6 +172,43 @@ def settle(t: Tile, lam: int, floor: float, k: int, n: int) -> None:
 
 
 @kernel_internal
+def weigh_rows(t: Tile, first: int, weight: float, k: int, n: int) -> None:
+    """The rows first + s times weight^s, s < k."""
+    factor = 1.0
+    for s in range(1, k):
+        factor *= weight
+        row = first + s
+        for w in range(n):
+            t[row, w] *= factor
+
+
+@kernel_internal
+def weigh_matrix(t: Tile, first: int, weight: float, k: int, n: int) -> None:
+    """The upper triangle of a matrix, entry (s, r) times weight^(s + r)."""
+    left = 1.0
+    for s in range(k):
+        factor = left * left
+        for r in range(s, k):
+            row = first + s * k + r
+            for w in range(n):
+                t[row, w] *= factor
+            factor *= weight
+        left *= weight
+
+
+@kernel_internal
+def weighted_gradient(t: Tile, weight: float, k: int, n: int) -> None:
+    """`spectral_gradient` where X and p are those of rows s that were multiplied by weight^s."""
+    at = make_layout(k)
+    if weight < 1.0:
+        weigh_rows(t, at.p, weight, k, n)
+    spectral_gradient(t, k, n)
+    if weight < 1.0:
+        weigh_matrix(t, at.X, weight, k, n)
+        weigh_rows(t, at.y, weight, k, n)
+
+
+@kernel_internal
 def root_differences(power: Power, gram: bool, t: Tile, k: int, n: int) -> None:
     """f and its Loewner matrix for an integer or half-integer gamma; leaves roots in the rows of lam."""
     at = make_layout(k)

@@ -14,12 +14,17 @@ In the Gram form every inner product that a window needs is one of D_s[r] = <a_r
 shared by all windows, and so is the derivative with respect to it. In the dense form with many actions in
 a window, the sums over windows slide: what they cost does not depend on m.
 
+With a `decay` below 1 the action s steps ago counts decay^(s-1) times: in the Gram form as an action that is
+shorter, in the dense form as a weight of its a a^T, and sliding sums are those of `fading`, where a memory
+without end has its form as well. decay = 1 takes none of these branches.
+
 This module owns the tiles of both forms; the Gram form for m <= 2 has a module of its own, `pair`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +32,7 @@ from ._jit import inline, kernel_internal
 from ._types import Matrix, Rows, Tile, Tiles
 from .arithmetic import column
 from .eigen_tiles import TILE, is_extreme, spectra, spectra_of_any_size
+from .fading import PAPER, Fading, Variant, slide, slide_fading, tail_of, total_weight, turn_of_memory
 from .matrix_functions import (
     apply,
     general_differences,
@@ -34,9 +40,12 @@ from .matrix_functions import (
     root_differences,
     rotate_in,
     settle,
-    spectral_gradient,
+    weigh_matrix,
+    weigh_rows,
+    weighted_gradient,
 )
-from .powers import GENERAL, NO_FLOOR, Power, eigenvalue_floor, make_power
+from .powers import GENERAL, HALF, POWER, Power, eigenvalue_floor, make_power
+from .responses import response_differences
 
 #: Below this c the Gram form subtracts numbers of the size of c^gamma: the dense form is used.
 GRAM_FROM = 1e-3
@@ -49,10 +58,32 @@ class Memory(NamedTuple):
     """What the memory matrix is made of, beside A0. `k` is the size of the spectra."""
 
     d: int
-    m: int
+    m: int  # actions before a block that its windows need; 0 if the memory has no end, see `fading`
     gram: bool
     k: int
     power: Power
+    decay: float
+    endless: bool
+    wraps: bool  # of a memory without end: the block is a cycle
+    turn: int  # m, or about how many actions count where there is no end
+    tail: int  # m, or the steps after which nearly all is forgotten
+
+
+@inline
+def as_cycle(memory: Memory) -> Memory:
+    """The same, for blocks that are cycles; only a memory without end makes a difference."""
+    return Memory(
+        d=memory.d,
+        m=memory.m,
+        gram=memory.gram,
+        k=memory.k,
+        power=memory.power,
+        decay=memory.decay,
+        endless=memory.endless,
+        wraps=True,
+        turn=memory.turn,
+        tail=memory.tail,
+    )
 
 
 def isotropic_scale(A0: Matrix) -> float | None:
@@ -61,20 +92,38 @@ def isotropic_scale(A0: Matrix) -> float | None:
     return c if bool((c * np.eye(len(A0)) == A0).all()) else None
 
 
-def make_memory(A0: Matrix, m: int, gamma: float) -> tuple[Memory, Matrix | None]:
+def make_memory(A0: Matrix, m: float, gamma: float, variant: Variant = PAPER) -> tuple[Memory, Matrix | None]:
     """The Memory, and what the kernels take for A0: None selects the closed forms of `pair`.
 
-    None is a type of its own, so that a problem compiles only the kernels of its form.
+    None is a type of its own, so that a problem compiles only the kernels of its form; and so is `Fading`, of
+    an infinite m, which holds what was played before as well: nothing, until somebody fills it.
     """
-    d = A0.shape[0]
+    d, decay = A0.shape[0], variant.decay
+    if m == math.inf:
+        power = _dense_power(A0, total_weight(m, decay), gamma, variant)
+        turn, tail = turn_of_memory(decay), tail_of(decay)
+        fading: Any = Fading(A0, np.zeros((d, d)))
+        shape: dict[str, Any] = {"m": 0, "gram": False, "k": d, "turn": turn, "tail": tail}
+        return Memory(d=d, power=power, decay=decay, endless=True, wraps=False, **shape), fading
+    size = int(m)
     c = isotropic_scale(A0) or 0.0
-    isotropic = c >= GRAM_FROM
-    if isotropic and m <= 2:
-        return Memory(d=d, m=m, gram=True, k=2, power=make_power(gamma, c)), None
-    gram = isotropic and m < d
-    floor = NO_FLOOR if gram else eigenvalue_floor(A0, m, gamma)
-    power = make_power(gamma, c if gram else None, floor)
-    return Memory(d=d, m=m, gram=gram, k=m if gram else d, power=power), A0
+    isotropic = c >= GRAM_FROM and variant.response == POWER
+    if isotropic and size <= 2:
+        gram, k, form = True, 2, None
+    else:
+        gram = isotropic and size < d
+        k, form = size if gram else d, A0
+    power = make_power(gamma, c) if gram else _dense_power(A0, total_weight(m, decay), gamma, variant)
+    shape = {"m": size, "gram": gram, "k": k, "turn": size, "tail": size}
+    return Memory(d=d, power=power, decay=decay, endless=False, wraps=False, **shape), form
+
+
+def _dense_power(A0: Matrix, weight: float, gamma: float, variant: Variant) -> Power:
+    """How the dense form takes f; what is no power has no floor: it has values and slopes at 0."""
+    if variant.response == POWER:
+        return make_power(gamma, None, eigenvalue_floor(A0, weight, gamma))
+    plain = make_power(0.0, None)
+    return plain._replace(gamma=gamma, kind=variant.response, value=variant.value, slope=variant.slope)
 
 
 @kernel_internal
@@ -89,35 +138,7 @@ def _shifted_products(a: Rows, m: int, lanes: int, D: Rows) -> None:
 
 
 @kernel_internal
-def _slide(x: Rows, count: int, m: int, lanes: int) -> None:
-    """Row by row, x[t] becomes the sum of x over the m times before t, for t >= m.
-
-    Time is cut into stretches of m. A window is the end of one and the beginning of the next, whose sums are
-    kept: nothing is subtracted, so nothing is lost, and m does not matter. x has two rows beside its `count`.
-    """
-    N, length = x.shape[1], m * lanes
-    begun, left = count, count + 1
-    for row in range(count):
-        for first in range(0, N, length):
-            end = min(first + length, N)
-            for s in range(lanes):
-                ahead, back = 0.0, 0.0
-                for w in range(first + s, end, lanes):
-                    mirror = column(first + end - lanes + 2 * s - w)
-                    ahead += x[row, w]
-                    back += x[row, mirror]
-                    x[begun, w] = ahead
-                    x[left, mirror] = back
-        for first in range(length, N, length):
-            end = min(first + length, N)
-            for w in range(first, min(first + lanes, end)):
-                x[row, w] = x[begun, column(w - lanes)]
-            for w in range(first + lanes, end):
-                x[row, w] = x[left, column(w - length)] + x[begun, column(w - lanes)]
-
-
-@kernel_internal
-def _window_sums(a: Rows, m: int, lanes: int, D: Rows) -> None:
+def _window_sums(a: Rows, m: int, decay: float, lanes: int, D: Rows) -> None:
     """D (d(d+1)/2 + 2, ...): the upper triangle of the sum of a a^T over the window of each action."""
     d, N = a.shape
     row = 0
@@ -126,18 +147,24 @@ def _window_sums(a: Rows, m: int, lanes: int, D: Rows) -> None:
             for w in range(N):
                 D[row, w] = a[i, w] * a[j, w]
             row += 1
-    _slide(D, row, m, lanes)
+    if decay < 1.0:
+        slide_fading(D, row, m, decay, lanes, False)
+    else:
+        slide(D, row, m, lanes)
 
 
 @kernel_internal
-def _add_window_sums(a: Rows, m: int, lanes: int, D: Rows, grad: Rows) -> None:
+def _add_window_sums(a: Rows, m: int, decay: float, lanes: int, D: Rows, grad: Rows) -> None:
     """Adds to grad what comes through the window sums, given their derivative D, the upper triangle of H.
 
     An action is in the windows of the next m, which are those before the one after them: D goes on behind the
     last action for as long, with zeros.
     """
     d, N = a.shape
-    _slide(D, D.shape[0] - 2, m, lanes)
+    if decay < 1.0:
+        slide_fading(D, D.shape[0] - 2, m, decay, lanes, True)
+    else:
+        slide(D, D.shape[0] - 2, m, lanes)
     later = column((m + 1) * lanes)
     row = 0
     for i in range(d):
@@ -163,49 +190,84 @@ def _add_products(a: Rows, m: int, lanes: int, K: Rows, grad: Rows) -> None:
 
 
 @inline
-def _tile_forward(
-    memory: Memory, A0: Matrix, lanes: int, a: Rows, D: Rows, start: int, n: int, t: Tile, B: Rows
+def _load_gram(memory: Memory, lanes: int, D: Rows, start: int, n: int, t: Tile) -> None:
+    """X and q of n windows from the shifted products D."""
+    m, k, decay = memory.m, memory.k, memory.decay
+    at = make_layout(k)
+    # X = U^T U and q = U^T a; row s belongs to s + 1 steps ago.
+    for s in range(m):
+        for r in range(s, m):
+            row, shift = at.X + s * m + r, column(start - (r + 1) * lanes)
+            for w in range(n):
+                t[row, w] = D[r - s, shift + w]
+        row, shift = at.q + s, column(start - (s + 1) * lanes)
+        for w in range(n):
+            t[row, w] = D[s + 1, shift + w]
+    if decay < 1.0:
+        weigh_matrix(t, at.X, math.sqrt(decay), k, n)
+        weigh_rows(t, at.q, math.sqrt(decay), k, n)
+
+
+@inline
+def _load_dense(
+    memory: Memory, A0: Matrix, lanes: int, a: Rows, D: Rows, slides: bool, start: int, n: int, t: Tile
 ) -> None:
-    """Features B (d, N) of the n <= TILE windows from column `start`; leaves the spectra in t."""
+    """X and q of n windows from the actions, or from the sums D where these slide."""
+    d, m, decay = memory.d, memory.m, memory.decay
+    at = make_layout(memory.k)
+    # X = A0 + sum of a a^T and q = a.
+    pair = -1
+    for i in range(d):
+        for j in range(i, d):
+            row = at.X + i * d + j
+            pair += 1
+            if slides:
+                initial = A0[i, j]
+                for w in range(n):
+                    t[row, w] = initial + D[pair, start + w]
+            weight = 1.0
+            for s in range(0, 0 if slides else max(m, 1), 2):
+                # Two actions of the window a pass; a missing one counts as 0.
+                shift, other = (
+                    column(start - min(s + 1, m) * lanes),
+                    column(start - min(s + 2, m) * lanes),
+                )
+                initial, keep = (A0[i, j], 0.0) if s == 0 else (0.0, 1.0)
+                one, two = weight if s < m else 0.0, decay * weight if s + 1 < m else 0.0
+                weight *= decay * decay
+                for w in range(n):
+                    t[row, w] = (initial + keep * t[row, w]) + (
+                        one * a[i, shift + w] * a[j, shift + w] + two * a[i, other + w] * a[j, other + w]
+                    )
+        row = at.q + i
+        for w in range(n):
+            t[row, w] = a[i, start + w]
+
+
+@inline
+def _tile_forward(
+    memory: Memory,
+    A0: Matrix,
+    lanes: int,
+    a: Rows,
+    D: Rows,
+    slides: bool,
+    start: int,
+    n: int,
+    t: Tile,
+    B: Rows,
+) -> None:
+    """Features B (d, N) of the n <= TILE windows from column `start`; leaves the spectra in t.
+
+    Where window sums slide, D holds them.
+    """
     d, m, k, gram, power = memory.d, memory.m, memory.k, memory.gram, memory.power
+    decay = memory.decay
     at = make_layout(k)
     if gram:
-        # X = U^T U and q = U^T a; row s belongs to s + 1 steps ago.
-        for s in range(m):
-            for r in range(s, m):
-                row, shift = at.X + s * m + r, column(start - (r + 1) * lanes)
-                for w in range(n):
-                    t[row, w] = D[r - s, shift + w]
-            row, shift = at.q + s, column(start - (s + 1) * lanes)
-            for w in range(n):
-                t[row, w] = D[s + 1, shift + w]
+        _load_gram(memory, lanes, D, start, n, t)
     else:
-        # X = A0 + sum of a a^T and q = a.
-        slides = m > SLIDE_FROM
-        pair = -1
-        for i in range(d):
-            for j in range(i, d):
-                row = at.X + i * d + j
-                pair += 1
-                if slides:
-                    initial = A0[i, j]
-                    for w in range(n):
-                        t[row, w] = initial + D[pair, start + w]
-                for s in range(0, 0 if slides else max(m, 1), 2):
-                    # Two actions of the window a pass; a missing one counts as 0.
-                    shift, other = (
-                        column(start - min(s + 1, m) * lanes),
-                        column(start - min(s + 2, m) * lanes),
-                    )
-                    initial, keep = (A0[i, j], 0.0) if s == 0 else (0.0, 1.0)
-                    one, two = 1.0 if s < m else 0.0, 1.0 if s + 1 < m else 0.0
-                    for w in range(n):
-                        t[row, w] = (initial + keep * t[row, w]) + (
-                            one * a[i, shift + w] * a[j, shift + w] + two * a[i, other + w] * a[j, other + w]
-                        )
-            row = at.q + i
-            for w in range(n):
-                t[row, w] = a[i, start + w]
+        _load_dense(memory, A0, lanes, a, D, slides, start, n, t)
     # X is at least A0, and beyond it at most m: no other A0 makes it extreme.
     size = 1.0 if gram else 0.0
     for i in range(0 if gram else d):
@@ -218,10 +280,14 @@ def _tile_forward(
         settle(t, at.lam, power.floor, k, n)
     if power.kind == GENERAL:
         general_differences(power, gram, t, k, n)
+    elif power.kind > HALF:
+        response_differences(power, t, k, n)
     else:
         root_differences(power, gram, t, k, n)
     rotate_in(t, at.Q, at.q, at.lam, k, n)
     apply(t, at.Q, at.f, at.lam, at.y, at.z, k, n)
+    if gram and decay < 1.0:
+        weigh_rows(t, at.z, math.sqrt(decay), k, n)
     for i in range(d):
         if gram:
             for w in range(n):
@@ -238,7 +304,16 @@ def _tile_forward(
 
 @inline
 def _tile_backward(
-    memory: Memory, lanes: int, a: Rows, U: Rows, start: int, n: int, t: Tile, K: Rows, grad: Rows
+    memory: Memory,
+    lanes: int,
+    a: Rows,
+    U: Rows,
+    slides: bool,
+    start: int,
+    n: int,
+    t: Tile,
+    K: Rows,
+    grad: Rows,
 ) -> None:
     """Adds the share of n windows to grad (d, N) and, in the Gram form, to K_s[r] = d value / d D_s[r].
 
@@ -259,7 +334,7 @@ def _tile_backward(
         else:
             for w in range(n):
                 t[row, w] = U[s, start + w]
-    spectral_gradient(t, k, n)
+    weighted_gradient(t, math.sqrt(memory.decay) if gram else 1.0, k, n)
     if gram:
         for s in range(m):
             row, shift = at.y + s, column(start - (s + 1) * lanes)
@@ -283,42 +358,60 @@ def _tile_backward(
             row = at.y + i
             for w in range(n):
                 grad[i, start + w] += t[row, w]
-            for s in range(0 if m > SLIDE_FROM else m):
+            double = 2.0
+            for s in range(0 if slides else m):
                 shift = column(start - (s + 1) * lanes)
                 for j in range(0, d, 3):
                     # H a with H = 2 S, three columns of H a pass.
-                    one, two = 2.0 if j + 1 < d else 0.0, 2.0 if j + 2 < d else 0.0
+                    one, two = double if j + 1 < d else 0.0, double if j + 2 < d else 0.0
                     j1, j2 = min(j + 1, d - 1), min(j + 2, d - 1)
                     h0 = at.X + min(i, j) * d + max(i, j)
                     h1, h2 = at.X + min(i, j1) * d + max(i, j1), at.X + min(i, j2) * d + max(i, j2)
                     for w in range(n):
                         grad[i, shift + w] += (
-                            2.0 * t[h0, w] * a[j, shift + w]
+                            double * t[h0, w] * a[j, shift + w]
                             + one * t[h1, w] * a[j1, shift + w]
                             + two * t[h2, w] * a[j2, shift + w]
                         )
-    if not gram and m > SLIDE_FROM:
-        pair = 0
-        for i in range(d):
-            for j in range(i, d):
-                row = at.X + i * d + j
-                for w in range(n):
-                    K[pair, start + w] = 2.0 * t[row, w]
-                pair += 1
+                double *= memory.decay
+    if slides:
+        _keep_derivatives(d, start, n, t, K)
+
+
+@inline
+def _keep_derivatives(d: int, start: int, n: int, t: Tile, K: Rows) -> None:
+    """H = 2 S of n windows, the upper triangle."""
+    at = make_layout(d)
+    pair = 0
+    for i in range(d):
+        for j in range(i, d):
+            row = at.X + i * d + j
+            for w in range(n):
+                K[pair, start + w] = 2.0 * t[row, w]
+            pair += 1
 
 
 @kernel_internal
 def general_forward(memory: Memory, A0: Matrix, lanes: int, a: Rows, D: Rows, tiles: Tiles, B: Rows) -> None:
     """Features B (d, N) of all windows of the blocks in a (d, N); leaves the spectra in the tiles."""
-    N = a.shape[1]
+    slides = not memory.gram and memory.m > SLIDE_FROM
     if memory.gram:
         _shifted_products(a, memory.m, lanes, D)
-    elif memory.m > SLIDE_FROM:
-        _window_sums(a, memory.m, lanes, D)
+    elif slides:
+        _window_sums(a, memory.m, memory.decay, lanes, D)
+    forward_tiles(memory, A0, lanes, a, D, slides, tiles, B)
+
+
+@inline
+def forward_tiles(
+    memory: Memory, A0: Matrix, lanes: int, a: Rows, D: Rows, slides: bool, tiles: Tiles, B: Rows
+) -> None:
+    """`_tile_forward` for all windows."""
+    N = a.shape[1]
     for tile in range(tiles.shape[0]):
         start = column(memory.m * lanes + tile * TILE)
         t = tiles[tile].reshape(-1, TILE)
-        _tile_forward(memory, A0, lanes, a, D, start, min(TILE, N - start), t, B)
+        _tile_forward(memory, A0, lanes, a, D, slides, start, min(TILE, N - start), t, B)
 
 
 @kernel_internal
@@ -327,6 +420,19 @@ def general_backward(memory: Memory, lanes: int, a: Rows, U: Rows, D: Rows, tile
 
     D is used up.
     """
+    slides = not memory.gram and memory.m > SLIDE_FROM
+    backward_tiles(memory, lanes, a, U, D, slides, tiles, grad)
+    if memory.gram:
+        _add_products(a, memory.m, lanes, D, grad)
+    elif slides:
+        _add_window_sums(a, memory.m, memory.decay, lanes, D, grad)
+
+
+@inline
+def backward_tiles(
+    memory: Memory, lanes: int, a: Rows, U: Rows, D: Rows, slides: bool, tiles: Tiles, grad: Rows
+) -> None:
+    """`_tile_backward` for all windows; D and the last columns of grad are filled anew."""
     N = a.shape[1]
     D[:] = 0.0
     for i in range(a.shape[0]):
@@ -335,8 +441,4 @@ def general_backward(memory: Memory, lanes: int, a: Rows, U: Rows, D: Rows, tile
     for tile in range(tiles.shape[0]):
         start = column(memory.m * lanes + tile * TILE)
         t = tiles[tile].reshape(-1, TILE)
-        _tile_backward(memory, lanes, a, U, start, min(TILE, N - start), t, D, grad)
-    if memory.gram:
-        _add_products(a, memory.m, lanes, D, grad)
-    elif memory.m > SLIDE_FROM:
-        _add_window_sums(a, memory.m, lanes, D, grad)
+        _tile_backward(memory, lanes, a, U, slides, start, min(TILE, N - start), t, D, grad)

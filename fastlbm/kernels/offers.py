@@ -12,7 +12,7 @@ import numpy as np
 
 from ._jit import kernel
 from ._types import Integers, Matrix, Rows, Vector
-from .rewards import History, ModelParams, decompose, multiply, product, push, response
+from .rewards import History, ModelParams, decompose, forgets, product, push, respond, response, weighted
 
 #: Arms that are followed into the future, those with the largest optimistic rewards.
 FOLLOWED = 32
@@ -72,14 +72,17 @@ def optimistic_rewards(model: ModelParams, recent: Rows, V_inv: Matrix, beta: fl
     """<b, theta> + beta ||b|| in the norm of V^-1 (K,), b = X^gamma a the feature of each arm (K, d)."""
     K, d = arms.shape
     power, W, g = np.eye(d), V_inv.copy(), model.theta.copy()
-    if model.gamma != 0.0:
+    if not forgets(model):
         size = model.m if model.c > 0.0 else d
         A, Q, row = np.empty((size, size)), np.empty((size, size)), np.zeros(d)
+        if model.decay < 1.0:
+            recent = weighted(recent, model.decay)
         decompose(model.c, model.A0, recent, A, Q)
         for i in range(d):
             row[:] = 0.0
             row[i] = 1.0
-            multiply(model.c, model.gamma, model.floor, recent, A, Q, row, power[i])
+            c, gamma, floor = model.c, model.gamma, model.floor
+            respond(model.kind, model.value, c, gamma, floor, recent, A, Q, row, power[i])
         half = np.zeros((d, d))
         W[:], g[:] = 0.0, 0.0
         for i in range(d):

@@ -37,7 +37,7 @@ def pair_forward(memory: Memory, lanes: int, a: Rows, tiles: Tiles, B: Rows) -> 
     """Features B (d, N) of all windows of the blocks in a (d, N); leaves the spectra in the tiles."""
     d, N = a.shape
     m, power = memory.m, memory.power
-    has_u, has_v = 1.0 if m >= 1 else 0.0, 1.0 if m >= 2 else 0.0
+    has_u, has_v, twice_v = _weights(m, memory.decay)
     scale = power.c_power
     for tile in range(tiles.shape[0]):
         start = column(m * lanes + tile * TILE)
@@ -47,14 +47,14 @@ def pair_forward(memory: Memory, lanes: int, a: Rows, tiles: Tiles, B: Rows) -> 
                 for w in range(n):
                     tiles[tile, _UU + w] = has_u * a[i, u + w] * a[i, u + w]
                     tiles[tile, _UV + w] = has_v * a[i, u + w] * a[i, v + w]
-                    tiles[tile, _VV + w] = has_v * a[i, v + w] * a[i, v + w]
+                    tiles[tile, _VV + w] = twice_v * a[i, v + w] * a[i, v + w]
                     tiles[tile, _UA + w] = has_u * a[i, u + w] * a[i, start + w]
                     tiles[tile, _VA + w] = has_v * a[i, v + w] * a[i, start + w]
             else:
                 for w in range(n):
                     tiles[tile, _UU + w] += has_u * a[i, u + w] * a[i, u + w]
                     tiles[tile, _UV + w] += has_v * a[i, u + w] * a[i, v + w]
-                    tiles[tile, _VV + w] += has_v * a[i, v + w] * a[i, v + w]
+                    tiles[tile, _VV + w] += twice_v * a[i, v + w] * a[i, v + w]
                     tiles[tile, _UA + w] += has_u * a[i, u + w] * a[i, start + w]
                     tiles[tile, _VA + w] += has_v * a[i, v + w] * a[i, start + w]
         if power.kind == GENERAL:
@@ -63,6 +63,9 @@ def pair_forward(memory: Memory, lanes: int, a: Rows, tiles: Tiles, B: Rows) -> 
             _half_spectra(power, tiles, tile, n)
         else:
             _integer_spectra(power, tiles, tile, n)
+        if memory.decay < 1.0:
+            for w in range(n):
+                tiles[tile, _ZV + w] *= has_v
         for i in range(d):
             for w in range(n):
                 B[i, start + w] = (
@@ -77,7 +80,7 @@ def pair_backward(memory: Memory, lanes: int, a: Rows, U: Rows, tiles: Tiles, gr
     """The gradient, given U = d value / d B: adds to the first m columns of grad (d, N), fills the others."""
     d, N = a.shape
     m, power = memory.m, memory.power
-    has_u, has_v = 1.0 if m >= 1 else 0.0, 1.0 if m >= 2 else 0.0
+    has_u, has_v, twice_v = _weights(m, memory.decay)
     scale = power.c_power
     for tile in range(tiles.shape[0]):
         start = column(m * lanes + tile * TILE)
@@ -113,7 +116,7 @@ def pair_backward(memory: Memory, lanes: int, a: Rows, U: Rows, tiles: Tiles, gr
             # S, doubled: the Gram matrix holds each action twice.
             tiles[tile, _UU + w] = has_u * 2.0 * (c * c * one - cross + s * s * two)
             tiles[tile, _UV + w] = has_v * 2.0 * (c * s * (one - two) + (c * c - s * s) * mixed)
-            tiles[tile, _VV + w] = has_v * 2.0 * (s * s * one + cross + c * c * two)
+            tiles[tile, _VV + w] = twice_v * 2.0 * (s * s * one + cross + c * c * two)
         for i in range(d):
             for w in range(n):
                 # The first to reach these columns: windows add only to earlier ones.
@@ -136,6 +139,12 @@ def pair_backward(memory: Memory, lanes: int, a: Rows, U: Rows, tiles: Tiles, gr
                         + tiles[tile, _YV + w] * a[i, start + w]
                         + (tiles[tile, _UV + w] * a[i, u + w] + tiles[tile, _VV + w] * a[i, v + w])
                     )
+
+
+@inline
+def _weights(m: int, decay: float) -> tuple[float, float, float]:
+    """What u, v and v v count, 0 if they are missing: v is an action times sqrt(decay)."""
+    return 1.0 if m >= 1 else 0.0, math.sqrt(decay) if m >= 2 else 0.0, decay if m >= 2 else 0.0
 
 
 @inline

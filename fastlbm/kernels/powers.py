@@ -28,6 +28,8 @@ from .arithmetic import fma
 DEGREE = 4
 
 GENERAL, INTEGER, HALF = 0, 1, 2
+#: Responses that are no powers, see `responses`; POWER stands for all that are.
+POWER, SATURATING, OWN = 0, 3, 4
 
 #: Coefficients by degree.
 Coefficients = tuple[float, float, float, float, float]
@@ -73,7 +75,7 @@ class Power(NamedTuple):
     """How x^gamma is taken. `first` and `second` hold the coefficients of the polynomials by degree."""
 
     gamma: float
-    kind: int  # GENERAL, INTEGER or HALF
+    kind: int  # GENERAL, INTEGER, HALF, SATURATING or OWN
     negative: bool
     c: float  # the fixed first argument of the Gram form's differences; 1 in the dense form
     c_power: float  # c^gamma
@@ -82,6 +84,8 @@ class Power(NamedTuple):
     s0: float  # c, or its root
     first: Coefficients
     second: Coefficients
+    value: int  # of an OWN response the addresses of f ...
+    slope: int  # ... and of its derivative
 
 
 def make_power(gamma: float, c: float | None, floor: float = NO_FLOOR) -> Power:
@@ -114,6 +118,8 @@ def make_power(gamma: float, c: float | None, floor: float = NO_FLOOR) -> Power:
         s0=s0,
         first=_row(y0, first),
         second=_row(y0, second),
+        value=0,
+        slope=0,
     )
 
 

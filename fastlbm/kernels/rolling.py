@@ -8,7 +8,7 @@ With `switch` a plan is the way into a cycle, one block, and the cycle, repeated
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ._types import Integers, Matrix, Rows, Vector
 from .block_state import BlockState, cursor, length, plans_made, start_short_block
 from .blocks import features, make_work
 from .estimator import LOG_DET, SAMPLES, Estimator, passes_of_plan
+from .fading import Fading, push_past
 from .learning import Learner, LearnerConfig, learn_from_block, radius
 from .lookahead import better_cycle, plan_ahead
 from .memory import Memory
@@ -39,10 +40,11 @@ class Outlook(NamedTuple):
     """What a rolling learner carries from plan to plan, changed in place."""
 
     recent: Rows  # (m, d) the last actions that were played
-    plan: Rows  # (d, ahead+m) the rest of the last plan, from its beginning
+    plan: Rows  # (d, ahead+m) the rest of the last plan, from its beginning; as of `plan_ahead`
     cycle: Rows  # (d, longest period)
     marks: Integers  # (4,)
     log_det: Vector  # (1,) of V, when the cycle was searched
+    past: Matrix  # (d, d) of a memory without end: what `Fading` calls so, the same array; else (0, 0)
 
 
 class RollingConfig(NamedTuple):
@@ -51,6 +53,7 @@ class RollingConfig(NamedTuple):
     ahead: int
     play: int
     patience: int  # steps for which one more period of cycles is tried
+    thrifty: bool  # no period is tried beyond that
     cycles: Effort  # for each of them
     steps: Effort  # for the actions ahead
 
@@ -65,29 +68,33 @@ class RollingPlanner(NamedTuple):
     rolling: RollingConfig
 
 
-def make_outlook(m: int, d: int, ahead: int, longest: int) -> Outlook:
+def make_outlook(memory: Memory, form: Any, ahead: int, longest: int) -> Outlook:
     """Nothing was played, nothing is planned."""
+    m, d = memory.m, memory.d
     return Outlook(
         recent=np.zeros((m, d)),
-        plan=np.zeros((d, ahead + m)),
+        plan=np.zeros((d, ahead + memory.tail)),
         cycle=np.zeros((d, longest)),
         marks=np.zeros(4, dtype=np.int64),
         log_det=np.zeros(1),
+        past=form.past if isinstance(form, Fading) else np.zeros((0, 0)),
     )
 
 
-def check_outlook(outlook: Outlook) -> None:
+def check_outlook(outlook: Outlook, ahead: int) -> None:
     """Raise a `ValueError` unless a learner can go on from it."""
-    (m, _), ahead, longest = outlook.recent.shape, outlook.plan.shape[1], outlook.cycle.shape[1]
+    longest = outlook.cycle.shape[1]
     left, period, phase, entered = outlook.marks.tolist()
     known = 0 <= period <= longest and 0 <= phase < max(period, 1)
-    if not (0 <= left <= ahead - m and known and entered in (0, min(period, 1))):
-        raise ValueError(f"a plan of {ahead - m} actions cannot stand at {outlook.marks.tolist()}")
+    if not (0 <= left <= ahead and known and entered in (0, min(period, 1))):
+        raise ValueError(f"a plan of {ahead} actions cannot stand at {outlook.marks.tolist()}")
     for actions in (outlook.recent.T, outlook.plan, outlook.cycle):
         if not float(np.square(actions).sum(axis=0).max(initial=0.0)) <= 1.0 + 1e-6:
             raise ValueError("the actions of a plan must lie in the unit ball")
     if not np.isfinite(outlook.log_det).all():
         raise ValueError("a determinant must be finite")
+    if not (np.isfinite(outlook.past).all() and (outlook.past == outlook.past.T).all()):
+        raise ValueError("what was played must be a symmetric matrix")
 
 
 @inline
@@ -96,15 +103,17 @@ def learn_rolling(planner: RollingPlanner, block: BlockState) -> None:
     config, e, F = planner.learner
     learn_from_block(config, e, F, block)
     if plans_made(block) > 0:
-        _push_block(block, planner.outlook)
+        _push_block(planner.memory, block, planner.outlook)
 
 
 @kernel_nested
-def _push_block(block: BlockState, outlook: Outlook) -> None:
-    """The last m actions, after the block was played as often as it was to be."""
+def _push_block(memory: Memory, block: BlockState, outlook: Outlook) -> None:
+    """The last m actions, or all, after the block was played as often as it was to be."""
     n, (m, d) = length(block), outlook.recent.shape
     _, passes, _ = cursor(block)
     played = n * passes
+    for _ in range(passes if memory.endless else 0):
+        push_past(outlook.past, memory.decay, block.actions, 0, n)
     for s in range(m):
         back = m - s  # steps before now
         for i in range(d):
@@ -126,9 +135,18 @@ def forget_cycle(outlook: Outlook) -> None:
     outlook.log_det[0] = -1e300  # less than any: the next plan searches
 
 
-def start_from(outlook: Outlook, recent: Rows) -> None:
-    """The actions `recent` (m, d) were played last, and nothing is planned; the cycle is still known."""
-    outlook.recent[:] = recent
+def set_recent(memory: Memory, outlook: Outlook, recent: Rows) -> None:
+    """The actions `recent` (m, d) were played last; of a memory without end, any number of them."""
+    if memory.endless:
+        outlook.past[:] = 0.0
+        push_past(outlook.past, memory.decay, np.ascontiguousarray(recent), 0, len(recent))
+    else:
+        outlook.recent[:] = recent
+
+
+def start_from(memory: Memory, outlook: Outlook, recent: Rows) -> None:
+    """As `set_recent`, and nothing is planned; the cycle is still known."""
+    set_recent(memory, outlook, recent)
     outlook.marks[_LEFT], outlook.marks[_ENTERED] = 0, 0
 
 
@@ -173,12 +191,12 @@ def _plan_from_here(
     P = marks[_PERIOD]
     cycle = _first_columns(outlook.cycle, P)
     ahead, left = rolling.ahead, marks[_LEFT]
-    joins = np.arange(P) if renewed else np.full(1, (marks[_PHASE] + P * memory.m - memory.m) % P)
+    joins = np.arange(P) if renewed else np.full(1, (marks[_PHASE] + P * memory.tail - memory.tail) % P)
     if left == 0:
         joins = joins[:0]
     given = min(left, ahead)
     warm = np.empty((d, given))
-    shift = outlook.plan.shape[1] - left - memory.m
+    shift = outlook.plan.shape[1] - left - memory.tail
     for i in range(d):
         for t in range(given):
             warm[i, t] = outlook.plan[i, shift + t]
@@ -231,7 +249,10 @@ def _renew_cycle(
     warm = _first_columns(outlook.cycle, P)
     # In proportion to the steps until the next search, if det V goes on growing like samples^d.
     steps = e.ledger[SAMPLES] * (NEW_CYCLE ** (1.0 / memory.d) - 1.0)
-    tries = min(1 + int(steps / rolling.patience), MOST_TRIES)
+    tries = 1 + int(steps / rolling.patience)
+    if rolling.thrifty and P > 0:
+        tries = int(steps / rolling.patience + rng.random())
+    tries = min(tries, MOST_TRIES)
     longest = outlook.cycle.shape[1]
     cycle = better_cycle(memory, A0, belief, warm, longest, tries, rolling.cycles, rng)
     P = cycle.shape[1]

@@ -20,7 +20,7 @@ from ._types import Integers, Matrix, Rows, Vector
 from .ascent import Ends, ascend, wrapped_rewards
 from .blocks import features, make_work
 from .lanes import LANES
-from .memory import Memory
+from .memory import Memory, as_cycle
 from .optimism import OM_BLOCK, Belief
 from .ties import ASCENT_SHARE, exceeds, margin, reaches
 
@@ -75,6 +75,8 @@ def search(
     what cannot come near that value is given up early. Also returns its value, the number of block values and
     gradients that were computed, and whether the last ascent converged.
     """
+    if wrap:
+        memory = as_cycle(memory)
     x, lanes, evaluations = _make_starts(memory, A0, belief, n, wrap, warm, effort, rng)
     ends, stop = Ends(memory.m if wrap else 0, before.shape[1], 0), effort.stop
     _set_first(x, lanes, before)
@@ -94,7 +96,7 @@ def search(
         if evaluations >= effort.limit or value < rival - NEAR * abs(rival) or stop[0] != 0:
             break
         for s in range(MOVES_AT_ONCE):
-            _change(best, changed, s, memory.m, x, lanes, rng)
+            _change(best, changed, s, memory.turn, x, lanes, rng)
             outcome[s] = 0.0
         _set_first(changed, MOVES_AT_ONCE, before)
         goal = max(value, rival)
@@ -129,16 +131,16 @@ def _make_starts(
     """All starts (d, n*lanes): the caller's, tiled cycles, what is drawn; also lanes, and evaluations."""
     d = memory.d
     given = warm.shape[1] // n
-    cycles = 0 if wrap or belief.kind == OM_BLOCK else min(effort.cycles, 1 + (n - 2) // (memory.m + 1))
+    cycles = 0 if wrap or belief.kind == OM_BLOCK else min(effort.cycles, 1 + (n - 2) // (memory.turn + 1))
     tiled = 0
     for k in range(cycles):
-        tiled += min(_copies(memory.m, k), effort.starts)
+        tiled += min(_copies(memory.turn, k), effort.starts)
     lanes = given + tiled + max(effort.starts - tiled, min(effort.starts, DRAWN))
     x = np.zeros((d, n * lanes))
     evaluations = 0
     first = given
     for k in range(cycles):
-        copies = min(_copies(memory.m, k), effort.starts)
+        copies = min(_copies(memory.turn, k), effort.starts)
         evaluations += _cycle_starts(memory, A0, belief, x, first, copies, lanes, k, effort, rng)
         first += copies
     for i in range(d):
@@ -227,15 +229,16 @@ def _cycle_starts(
     m+1 actions all windows hold the same ones, and a cycle is as good in any order, but a block is not.
     """
     d, n = memory.d, x.shape[1] // lanes
-    period = _period(memory.m, k)
+    period = _period(memory.turn, k)
     cycles = np.empty((d, period * LANES))
     # More actions in a window than directions: good cycles have rests, so every other one is drawn with them.
-    rests = REST_SHARE if d <= memory.m else 0.0
+    rests = REST_SHARE if d <= memory.turn else 0.0
     for column in range(period * LANES):
         _draw_action(cycles, column, rests if column % 2 == 1 else 0.0, rng)
     values = np.zeros(LANES)
     ends, rough = Ends(memory.m, 0, 0), ROUGH * effort.tolerance
-    evaluations = ascend(memory, A0, belief, cycles, ends, effort.ticks, rough, -np.inf, values, effort.stop)
+    wrapped = as_cycle(memory)
+    evaluations = ascend(wrapped, A0, belief, cycles, ends, effort.ticks, rough, -np.inf, values, effort.stop)
     best = largest_at(values)
     order = np.empty(period, dtype=np.int64)
     for copy in range(copies):
@@ -286,7 +289,7 @@ def _draw_start(
     rng: np.random.Generator,
 ) -> None:
     """Fills lane s: the greedy sequence, then cycles of random unit actions of one period or another."""
-    d, m = memory.d, memory.m
+    d, m = memory.d, memory.turn
     n = x.shape[1] // lanes
     if index == 0:
         _greedy(memory, A0, belief, x, s, lanes, rng)
@@ -325,7 +328,13 @@ def _draw_action(x: Rows, column: int, rests: float, rng: np.random.Generator) -
 
 @kernel_nested
 def _greedy(
-    memory: Memory, A0: Matrix | None, belief: Belief, x: Rows, s: int, lanes: int, rng: np.random.Generator
+    memory: Memory,
+    A0: Matrix | None,
+    belief: Belief,
+    x: Rows,
+    s: int,
+    lanes: int,
+    rng: np.random.Generator,
 ) -> None:
     """Lane s: each action the best one for its own step, X^gamma theta normalised."""
     d, m = memory.d, memory.m
@@ -333,6 +342,10 @@ def _greedy(
     window = np.zeros((d, m + 1))
     work = make_work(memory, A0, m + 1, 1)
     for t in range(n):
+        if memory.endless:
+            # All that was chosen so far is in the window.
+            m, window = t, _lane(x, lanes, s)[:, : t + 1].copy()
+            work = make_work(memory, A0, t + 1, 1)
         for i in range(d):
             window[i, m] = belief.theta[t * d + i] if belief.kind == OM_BLOCK else belief.theta[i]
         features(memory, A0, window, 1, work)

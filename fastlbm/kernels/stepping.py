@@ -29,14 +29,16 @@ def play_step(
 def play_steps(
     model: ModelParams,
     recent: Tensor,
+    X: Tensor,
     actions: Rows,
     playing: Flags,
     noise: np.random.Generator,
     observed: Vector,
     expected: Vector,
 ) -> None:
-    """A step of n copies of a model with a finite memory, each with its last m actions, `recent` (n, m, d).
+    """A step of n copies of a model, each with its last m actions, `recent` (n, m, d).
 
+    Where m is infinite these are none, and X (n, d, d) is the `History.X` of each; else X is (0, 0, 0).
     Fills the rewards (n,) of the actions (n, d), which are added to `recent`. A copy that is not `playing`
     (n,) keeps its history, has rewards of 0 and draws no noise.
     """
@@ -45,7 +47,7 @@ def play_steps(
     for k in range(n):
         observed[k], expected[k] = 0.0, 0.0
         if playing[k]:
-            history = History(recent[k], model.A0)
+            history = History(recent[k], X[k] if X.shape[0] > 0 else model.A0)
             response(model, history, g)
             expected[k] = product(g, actions[k])
             push(model, history, actions[k])

@@ -86,6 +86,8 @@ class ActionSet(Value, ABC):
 class Ball(ActionSet):
     """The unit ball of R^d.
 
+    Use it where every direction can be played; an `LBM` without `actions` has it.
+
     >>> import fastlbm as lbm
     >>> ball = lbm.Ball(2)
     >>> ball.project([[3.0, 4.0], [0.5, 0.0]])
@@ -203,6 +205,8 @@ class Finite(_Arms):
 
     A live policy tells the name of what it plays, see `Live.name`.
 
+    Use it for a catalogue: what can be played is a list.
+
     >>> import fastlbm as lbm
     >>> lbm.Finite([[1.0, 0.0], [0.0, 1.0]])
     Finite(arms=[[1.0, 0.0], [0.0, 1.0]])
@@ -257,6 +261,8 @@ class Contextual(_StepArms):
     Remark 1, rmk:context, of the paper. An agent does not know the sets of later steps, though they are all
     here; it plans as if those seen last came again. Sets that are known in advance are a `Scheduled`.
 
+    Use it where what can be played changes from step to step and is not known before.
+
     >>> import fastlbm as lbm
     >>> sets = lbm.Contextual([[[1.0], [0.5]], [[-1.0], [-0.5]]])
     >>> sets.match([[0.6], [-0.6]])
@@ -275,6 +281,8 @@ class Contextual(_StepArms):
 
 class Scheduled(_StepArms):
     """Arms (T, K, d) as of a `Contextual`, all of them known in advance: agents plan with the sets to come.
+
+    Use it for a programme that is fixed ahead.
 
     >>> import fastlbm as lbm
     >>> env = lbm.LBM([1.0], m=1, gamma=-1.0, actions=lbm.Scheduled([[[1.0], [0.5]], [[1.0], [0.5]]]))

@@ -7,7 +7,7 @@ It holds no state: what was played before comes as an argument, noise comes from
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,10 +16,12 @@ from .._base import validation
 from .._base.types import Array, Seed
 from .._base.values import Value, writable
 from ..kernels import rewards as kernels
+from ..kernels.fading import PAPER, Variant, total_weight
 from ..kernels.noise import NOISES, draw_many
 from ..kernels.powers import eigenvalue_floor
 from .actions import ActionSet, Ball
 from .memory_matrix import check_memory_matrix, matrix_power
+from .response import Response, make_variant
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -30,11 +32,25 @@ class LBM(Value):
     `math.inf`; A0 (d, d), symmetric and positive semidefinite, is the identity by default; sigma is the
     standard deviation of the noise and its sub-Gaussian factor; `actions` is the unit ball by default.
 
+    With a `decay` in (0, 1) the memory fades: `A0 + sum decay^(s-1) a_{t-s} a_{t-s}^T`, s = 1..m, where m may
+    be infinite and R stays finite all the same. decay = 1 is the paper's.
+
+    `response` is what is done with the eigenvalues x of that sum: "power" is the paper's x^gamma;
+    "saturating", exp(gamma (1 - e^(1-x))), begins at x = 1 like it and levels off at e^gamma; a `Response` is
+    one's own. The paper's theory is about the power alone.
+
+    Use it to describe the problem: agents are run on it, planned for and compared by it.
+
     >>> import fastlbm as lbm
     >>> env = lbm.LBM([1.0, 0.0], m=1, gamma=-1.0)
     >>> env.expected_rewards([[1.0, 0.0], [1.0, 0.0], [0.6, 0.8], [1.0, 0.0]])
     array([1.  , 0.5 , 0.3 , 0.82])
+    >>> fading = lbm.LBM([1.0, 0.0], m=float("inf"), gamma=-1.0, decay=0.5)
+    >>> fading.expected_rewards([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0], [1.0, 0.0]])
+    array([1.        , 0.5       , 0.        , 0.57142857])
     """
+
+    _LATER: ClassVar[dict[str, Any]] = {"decay": 1.0, "response": "power"}
 
     theta: Array
     m: int | float
@@ -43,6 +59,8 @@ class LBM(Value):
     sigma: float
     actions: ActionSet
     noise: str
+    decay: float
+    response: str | Response
     power_bound: float = field(init=False)
 
     def __init__(
@@ -54,6 +72,8 @@ class LBM(Value):
         sigma: float = 0.1,
         actions: ActionSet | None = None,
         noise: str = "gaussian",
+        decay: float = 1.0,
+        response: str | Response = "power",
     ) -> None:
         vector = validation.in_ball("theta", validation.array("theta", theta, (None,)))
         d = len(vector)
@@ -61,7 +81,9 @@ class LBM(Value):
             raise ValueError("theta must have at least one dimension, got shape (0,)")
         m = validation.memory("m", m, allow_inf=True)
         gamma = validation.real("gamma", gamma)
-        matrix, power_bound = check_memory_matrix(A0, d, m, gamma)
+        decay = validation.decay(decay)
+        variant = make_variant(decay, response)
+        matrix, power_bound = check_memory_matrix(A0, d, total_weight(m, decay), gamma, variant=variant)
         if actions is None:
             actions = Ball(d)
         elif not isinstance(actions, ActionSet):
@@ -71,7 +93,7 @@ class LBM(Value):
         sigma = validation.real("sigma", sigma, low=0.0, high=validation.LARGEST)
         noise = validation.choice("noise", noise, NOISES)
         self._set(theta=vector, m=m, gamma=gamma, A0=matrix, power_bound=power_bound)
-        self._set(sigma=sigma, actions=actions, noise=noise)
+        self._set(sigma=sigma, actions=actions, noise=noise, decay=decay, response=response)
 
     @classmethod
     def random(cls, d: int = 3, m: float = 2, gamma: float = -3.0, seed: Seed = 0, **parameters: Any) -> Self:
@@ -93,13 +115,15 @@ class LBM(Value):
     @property
     def is_stationary(self) -> bool:
         """Whether the expected reward ignores the past (Example 1)."""
-        return self.m == 0 or self.gamma == 0.0
+        return self.m == 0 or (self.gamma == 0.0 and not isinstance(self.response, Response))
 
     @property
     def reward_bound(self) -> float:
-        """R: no expected reward is larger in size; infinity if m is and gamma > 0.
+        """R: no expected reward is larger in size; infinity if m is, decay = 1 and gamma > 0.
 
-        The paper's (m+1)^(gamma+) for A0 = I (equation (8), eq:bound_R), here for any A0 and times ||theta||.
+        The paper's (m+1)^(gamma+) for A0 = I (equation (8), eq:bound_R), here for any A0 and times ||theta||;
+        with a decay the sum of the weights, (1 - decay^m)/(1 - decay), takes the place of m. For a `Response`
+        of one's own it is the largest of many values, which proves nothing.
 
         >>> LBM([0.6, 0.8], m=2, gamma=2.0).reward_bound
         9.0
@@ -110,8 +134,8 @@ class LBM(Value):
     def expected_rewards(self, actions: ArrayLike, history: ArrayLike | None = None) -> Array:
         """Expected reward (T,) of each step of the sequence `actions` (T, d).
 
-        `history` (h, d) was played before: its last m rows count, missing ones are zero. Any finite
-        actions will do, in the action set or not.
+        `history` (h, d) was played before: its last m rows count, all where m is infinite, missing ones are
+        zero. Any finite actions will do, in the action set or not.
 
         >>> env = LBM([0.6, 0.8], m=2, gamma=-3.0)
         >>> env.expected_rewards([[0.6, 0.8], [0.6, 0.8]])
@@ -134,13 +158,23 @@ class LBM(Value):
         noise = NOISES.index(self.noise)
         if self.is_stationary:
             theta = self.memory_matrix() @ self.theta
-            A0, m, gamma = np.eye(self.d), 0.0, 0.0
+            A0, m, gamma, variant = np.eye(self.d), 0.0, 0.0, PAPER
         else:
             theta, A0, m, gamma = writable(self.theta), writable(self.A0), self.m, self.gamma
-        return kernels.make_model_params(theta, A0, m=m, gamma=gamma, sigma=self.sigma, noise=noise)
+            variant = self._variant
+        return kernels.make_model_params(
+            theta, A0, m=m, gamma=gamma, sigma=self.sigma, noise=noise, variant=variant
+        )
+
+    @property
+    def _variant(self) -> Variant:
+        """How the memory differs from the paper's."""
+        return make_variant(self.decay, self.response)
 
     def memory_matrix(self, history: ArrayLike | None = None) -> Array:
         """A(history) = (A0 + sum a_s a_s^T)^gamma (d, d) over the last m rows of `history` (h, d).
+
+        With a decay, the row s steps before the end counts decay^(s-1) times.
 
         >>> LBM([1.0, 0.0], m=2, gamma=-1.0).memory_matrix([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
         array([[1.        , 0.        ],
@@ -148,9 +182,11 @@ class LBM(Value):
         """
         past = self._window(history)
         with np.errstate(all="ignore"):
+            if self.decay < 1.0:
+                past = past * self.decay ** (0.5 * np.arange(len(past) - 1.0, -1.0, -1.0))[:, None]
             X = self._finite("history", self.A0 + past.T @ past)
-            floor = eigenvalue_floor(self.A0, self.m, self.gamma)
-            return self._finite("history", matrix_power(X, self.gamma, floor))
+            floor = eigenvalue_floor(self.A0, total_weight(self.m, self.decay), self.gamma)
+            return self._finite("history", matrix_power(X, self.gamma, floor, self._variant))
 
     def draw_noise(self, n: int, seed: Seed = None) -> Array:
         """Noise eta (n,) of standard deviation sigma.

@@ -12,18 +12,30 @@ import numpy as np
 
 from .._base.types import Array
 from .._base.validation import array, bounded, symmetric
-from ..kernels.powers import NO_FLOOR, lowest, rounding, settled
+from ..kernels.fading import PAPER, Variant
+from ..kernels.powers import NO_FLOOR, OWN, POWER, lowest, rounding, settled
+from ..kernels.responses import compute_response
 
 #: The bound of a power is at most e to this: kernels square features and differentiate powers.
 _LARGEST_EXPONENT = 300.0
 #: Beyond e to this a float overflows.
 _OVERFLOW = 700.0
+#: Where a response of one's own is looked at for its bound: so many points, at most so far.
+GRID, _FAR = 1001, 1000.0
 
 
 def check_memory_matrix(
-    A0: Any, d: int, m: int | float, gamma: float, *, differentiable: bool = False
+    A0: Any,
+    d: int,
+    m: int | float,
+    gamma: float,
+    *,
+    differentiable: bool = False,
+    variant: Variant = PAPER,
 ) -> tuple[Array, float]:
     """A0 (None is the identity) as a symmetric matrix, and the `power_bound` of what it becomes.
+
+    `m` is the most that actions add to an eigenvalue, the sum of their weights.
 
     Where gradients are needed (`differentiable`), a singular A0 must come with gamma = 0 or gamma >= 1: the
     derivative of x^gamma is infinite at 0 between them.
@@ -36,6 +48,8 @@ def check_memory_matrix(
         low, high = lowest(spectrum), float(spectrum[-1])
         if spectrum[0] < -rounding(high, d) or high < 0.0:
             raise ValueError(f"A0 must be positive semidefinite, got the eigenvalue {spectrum[0]:.6g}")
+    if variant.response != POWER:
+        return matrix, response_bound(variant, gamma, low, high + m)
     if gamma < 0.0 and low == 0.0:
         raise ValueError(f"gamma must be >= 0 when A0 is singular (0 has no negative power), got {gamma:g}")
     if differentiable and low == 0.0 and 0.0 < gamma < 1.0:
@@ -71,14 +85,46 @@ def power_bound(low: float, high: float, m: int | float, gamma: float) -> float:
     return math.inf if exponent > _OVERFLOW else math.exp(exponent)
 
 
-def matrix_power(X: Array, gamma: float, floor: float = 0.0) -> Array:
-    """X^gamma of a symmetric positive semidefinite X (d, d); `floor` as of `eigenvalue_floor`.
+def response_bound(variant: Variant, gamma: float, low: float, high: float) -> float:
+    """The largest |f| at eigenvalues from low to high, for a response f that is no power.
+
+    The saturating one is monotone: one of the ends. One's own is looked at in GRID points, which proves
+    nothing; they are those up to low + 1000 where there is no end.
+
+    >>> from fastlbm.kernels.powers import SATURATING
+    >>> response_bound(Variant(response=SATURATING), -1.0, 1.0, 5.0)
+    1.0
+    """
+    points = np.array([low, high])
+    if variant.response == OWN:
+        points = np.linspace(low, min(high, low + _FAR), GRID)
+    values = np.abs([matrix_function_at(float(x), gamma, variant) for x in points])
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"response must be finite at all eigenvalues from {points[0]:g} to {points[-1]:g}, got "
+            f"{values[~np.isfinite(values)][0]}"
+        )
+    return float(values.max())
+
+
+def matrix_function_at(x: float, gamma: float, variant: Variant) -> float:
+    """f(x) of any response."""
+    with np.errstate(all="ignore"):
+        return float(compute_response(variant.response, variant.value, gamma, x))
+
+
+def matrix_power(X: Array, gamma: float, floor: float = 0.0, variant: Variant = PAPER) -> Array:
+    """X^gamma of a symmetric positive semidefinite X (d, d), or f(X); `floor` as of `eigenvalue_floor`.
 
     >>> matrix_power(np.diag([4.0, 9.0]), 0.5)
     array([[2., 0.],
            [0., 3.]])
     """
     spectrum, Q = np.linalg.eigh(X)
+    if variant.response != POWER:
+        values = np.array([matrix_function_at(max(float(x), 0.0), gamma, variant) for x in spectrum])
+        result: Array = (Q * values) @ Q.T
+        return result
     floor = floor if gamma < 1.0 else NO_FLOOR
     powers = np.array([settled(x, spectrum[-1], len(X), floor) for x in spectrum]) ** gamma
     product: Array = (Q * powers) @ Q.T

@@ -14,10 +14,12 @@ import numpy as np
 from .._base import validation
 from .._base.types import Array, Seed
 from .._base.values import writable
-from ..kernels.memory import isotropic_scale
+from ..kernels.fading import total_weight
+from ..kernels.memory import isotropic_scale, make_memory
 from ..model.actions import Ball
 from ..model.lbm import LBM
-from .blocks import arms_of, finite_memory, search_ball
+from ..model.response import Response
+from .blocks import arms_of, finite_memory, plannable_memory, search_ball
 from .cycles import best_cycle, reward_of_cycle, true_belief
 from .effort import cold_block
 from .finite import FinitePlanner
@@ -36,7 +38,10 @@ def opt_bounds(
     fits), the stationary case, and rising with A0 = c I on the ball, see `_rising`. Otherwise the lower bound
     is what a cycle collects when it is played, from its best phase, and the upper bound adds up the best
     blocks of `L` counted actions, see `_sum_of_blocks`: proven on finite sets, on the ball as good as the
-    search for these blocks (`certified`). `max_period` is the longest cycle tried.
+    search for these blocks (`certified`). `max_period` is the longest cycle tried. Where m is infinite and
+    the memory fades, the upper bound is T times the largest reward: blocks give none.
+
+    Use it to know how far from the best a policy can be.
 
     >>> import fastlbm as lbm
     >>> bounds = opt_bounds(lbm.LBM([0.6, 0.8], m=2, gamma=1.0), T=4)
@@ -66,7 +71,7 @@ class OptSearch:
     def block_value(self, L: int) -> float:
         """r~ of the best block on the ball."""
         if L not in self._values:
-            self._values[L] = _searched_value(self.env, finite_memory(self.env), self.cycle, self.seed, L)
+            self._values[L] = _searched_value(self.env, self.cycle, self.seed, L)
         return self._values[L]
 
     def bounds(self, T: int, L: int | None = None) -> OptBounds:
@@ -78,7 +83,7 @@ class OptSearch:
         if not isinstance(env.actions, Ball):
             return _finite_bounds(self, T, L)
         c = isotropic_scale(env.A0)
-        if env.gamma > 0.0 and c is not None:
+        if env.gamma > 0.0 and c is not None and env.response == "power":
             return _exact(_rising(env, T, c), T, "rising, A0 = c I: theta's direction at every step")
         return _sandwich(self, T, L)
 
@@ -100,20 +105,24 @@ def _rising(env: LBM, T: int, c: float) -> float:
     """OPT on the ball for gamma > 0 and A0 = c I, c >= 0: sum of (c + min(t-1, m))^gamma ||theta||.
 
     No eigenvalue of c I and min(t-1, m) outer products is above c + min(t-1, m), so no reward is larger, and
-    theta's direction at every step attains all of them at once. For c > 0 that is oracle greedy. For c = 0
+    theta's direction at every step attains all of them at once. With a decay the same holds with the sum of
+    their weights in the place of their number. For c > 0 that is oracle greedy. For c = 0
     the first reward is 0 whatever is played, so that every first action is greedy: after one without a share
     of theta's direction, such as the zero action, greedy earns nothing for ever.
     """
     growing = int(min(T, env.m))  # steps whose windows are not full
     if growing > MOST_GROWING:
         raise ValueError(f"T must be at most {MOST_GROWING} with a memory as long as that, got {T}")
-    steady = (T - growing) * (c + env.m) ** env.gamma if growing < T else 0.0
-    return float(np.linalg.norm(env.theta)) * float(np.sum((c + np.arange(growing)) ** env.gamma) + steady)
+    steady = (T - growing) * (c + total_weight(env.m, env.decay)) ** env.gamma if growing < T else 0.0
+    counts = np.arange(growing) * 1.0
+    if env.decay < 1.0:
+        counts = -np.expm1(counts * math.log(env.decay)) / (1.0 - env.decay)
+    return float(np.linalg.norm(env.theta)) * float(np.sum((c + counts) ** env.gamma) + steady)
 
 
 def _finite_bounds(search: OptSearch, T: int, L: int | None) -> OptBounds:
     env = search.env
-    planner = FinitePlanner(arms_of(env.actions, T), m=finite_memory(env), gamma=env.gamma, A0=env.A0)
+    planner = _planner(env, arms_of(env.actions, T))
     try:
         value = planner.optimum(env.theta, T)
     except ValueError:
@@ -121,6 +130,10 @@ def _finite_bounds(search: OptSearch, T: int, L: int | None) -> OptBounds:
             raise
         return _sandwich(search, T, L)
     return _exact(value, T, "dynamic programming over the last m actions")
+
+
+def _planner(env: LBM, arms: Array) -> FinitePlanner:
+    return FinitePlanner(arms, m=finite_memory(env), gamma=env.gamma, A0=env.A0, variant=env._variant)
 
 
 def default_block(m: float) -> int:
@@ -131,7 +144,9 @@ def default_block(m: float) -> int:
 def _sandwich(search: OptSearch, T: int, L: int | None) -> OptBounds:
     """The best cycle played, and the sum of best blocks, or T times the largest reward if that is less."""
     env = search.env
-    m = finite_memory(env)
+    m = plannable_memory(env)
+    if m == math.inf:
+        return _cycle_and_largest(search, T)
     L = min(T, default_block(m) if L is None else validation.integer("L", L, low=1))
     cycle = search.cycle
     lower = max(
@@ -139,10 +154,10 @@ def _sandwich(search: OptSearch, T: int, L: int | None) -> OptBounds:
     )
     if isinstance(env.actions, Ball):
         blocks = _full_windows(T, L, search.block_value)
-        most = T * env.reward_bound
+        most = T * _largest_reward(env)
     else:
         arms = arms_of(env.actions, T)
-        most = T * env.reward_bound * float(np.linalg.norm(arms, axis=1).max())
+        most = T * _largest_reward(env) * float(np.linalg.norm(arms, axis=1).max())
         blocks = _sum_of_blocks(env, arms, T, L, most / T, search.seed)
     certified = most <= blocks or not isinstance(env.actions, Ball)
     upper = max(min(blocks, most), lower)
@@ -154,6 +169,26 @@ def _sandwich(search: OptSearch, T: int, L: int | None) -> OptBounds:
         T=T,
         method=f"best cycle played, best block with L={L}",
         cycle=cycle,
+    )
+
+
+def _largest_reward(env: LBM) -> float:
+    """R where it is proven; of a response of one's own nobody knows it."""
+    return math.inf if isinstance(env.response, Response) else env.reward_bound
+
+
+def _cycle_and_largest(search: OptSearch, T: int) -> OptBounds:
+    """Where the memory has no end: the best cycle played, and T times the largest reward.
+
+    The sum of best blocks is no bound here: the windows of a block hold all that was played before it.
+    """
+    env, cycle = search.env, search.cycle
+    turned = (np.roll(cycle.actions, -shift, axis=0) for shift in range(len(cycle.actions)))
+    lower = max(reward_of_cycle(env, actions, T) for actions in turned)
+    upper = max(T * _largest_reward(env), lower)
+    method = "best cycle played, T times the largest reward"
+    return OptBounds(
+        lower=lower, upper=upper, exact=upper == lower, certified=True, T=T, method=method, cycle=cycle
     )
 
 
@@ -175,7 +210,7 @@ def _sum_of_blocks(env: LBM, arms: Array, T: int, L: int, largest: float, seed: 
     steps with full windows collect, for T > m. Where both bounds hold the smaller one counts. OPT(m) is a
     dynamic program, or where that does not fit at most m times `largest`.
     """
-    planner = FinitePlanner(arms, m=finite_memory(env), gamma=env.gamma, A0=env.A0)
+    planner = _planner(env, arms)
     belief = true_belief(env)
 
     @cache
@@ -195,17 +230,16 @@ def _sum_of_blocks(env: LBM, arms: Array, T: int, L: int, largest: float, seed: 
     return min(bound, _full_windows(T, L, value)) if has_zero else bound
 
 
-def _searched_value(env: LBM, m: int, cycle: Cycle, seed: Seed, L: int) -> float:
+def _searched_value(env: LBM, cycle: Cycle, seed: Seed, L: int) -> float:
     """r~ of the best block that the search of the ball finds.
 
     The search also starts from the cycle, at each phase: a block that plays it is never worse than it.
     """
+    m = finite_memory(env)
     n, period = m + L, len(cycle.actions)
     phases = [cycle.actions[(np.arange(n) + shift) % period] for shift in range(period)]
     plan = search_ball(
-        writable(env.A0),
-        m,
-        env.gamma,
+        make_memory(writable(env.A0), m, env.gamma, env._variant),
         true_belief(env),
         n,
         warm=np.stack(phases, axis=1).reshape(n * period, env.d),

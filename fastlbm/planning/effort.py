@@ -5,6 +5,7 @@ How good they are is measured in bench/README.md (blocks and cycles) and by benc
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from ..kernels.arm_search import ArmEffort
@@ -44,6 +45,7 @@ class RollingEffort(NamedTuple):
 
     longest: int  # period of the cycles that are tried
     patience: int  # steps for which one more period is tried
+    thrifty: bool  # no period is tried beyond that
     cycle: Effort  # for each of them
     steps: Effort  # for the actions that lead into the cycle
 
@@ -69,9 +71,32 @@ def rolling_effort(d: int, m: int, rare: bool = False) -> RollingEffort:
     return RollingEffort(
         longest=(12 if rare else 6) * (m + 1),
         patience=4 if hard else 30,
+        thrifty=False,
         cycle=cycle,
         steps=cycle._replace(starts=3, moves=0, ticks=30 if hard else 15),
     )
+
+
+#: Of a step of `Auto`: what the search for cycles may take, in seconds, at d up to 3, up to 8, and beyond,
+#: where what leads into the cycle takes most of the time.
+AUTO_SEARCH = (30e-6, 120e-6, 25e-6)
+
+
+def auto_effort(d: int, m: int) -> RollingEffort:
+    """The effort of `Auto`, which keeps up with 5,000 steps a second at d=3 and 1,000 at d=16, whatever m.
+
+    A period that is tried takes about a quarter of `most_seconds` (measured).
+
+    >>> auto_effort(3, m=2).patience, auto_effort(16, m=5).patience > auto_effort(16, m=2).patience
+    (30, True)
+    """
+    effort = rolling_effort(d, m)
+    if d > 2 * m:
+        easy = rolling_effort(d, m=1)
+        effort = effort._replace(cycle=easy.cycle, steps=easy.steps._replace(starts=2))
+    seconds = 0.25 * most_seconds(effort.cycle, effort.longest // 2, d, m)
+    allowed = AUTO_SEARCH[(d > 3) + (d > 8)] * (3.0 if 3 < d <= m else 1.0)
+    return effort._replace(patience=max(effort.patience, int(seconds / allowed)), thrifty=True)
 
 
 def most_seconds(effort: Effort, n: int, d: int, m: int) -> float:
@@ -151,3 +176,57 @@ def _visit_seconds(memory: Memory, K: int, bonus: bool) -> float:
     window = 0.16 * m**3 * (4.0 if general else 1.0)
     arm = 2.5e-3 + 6e-5 * d * d * (2.0 if bonus else 1.0)
     return (1.2 + window + 0.045 * d * d + K * arm) * 1e-6
+
+
+def wide_arms(memory: Memory, K: int, n: int, *, bonus: bool) -> ArmEffort:
+    """The effort of a block of n arms of one large set from nothing, the default of `plan_block`.
+
+    About ten thousand spectra of size d at the most: `python -m bench arms` measures it.
+
+    >>> import numpy as np
+    >>> from fastlbm.kernels.memory import make_memory
+    >>> effort = wide_arms(make_memory(np.eye(16), 4, -2.0)[0], K=2000, n=24, bonus=True)
+    >>> effort.pool, 5 <= effort.few <= 9, effort.visits > 4000
+    (192, True, True)
+    """
+    # What is done around a search takes more than a millisecond.
+    budget, pool = 8.2e3 * spectrum_seconds(memory.d) - 2e-3, 192
+    visit, all_arms = _step_seconds(memory, min(K, pool), bonus), _step_seconds(memory, K, bonus)
+    few = 2
+    while few < min(K, 20) and _few_seconds(memory, few + 1, n, bonus) <= 0.012 * budget:
+        few += 1
+    program = _few_seconds(memory, few, n, bonus)
+    visits = max(int(budget / visit), 400)
+    return ArmEffort(
+        cycles=0,
+        cycle_visits=int(0.4 * visits),
+        starts=8 if visits > 1000 else 4,
+        visits=visits,
+        candidates=4,
+        pool=pool,
+        few=few if program <= 0.1 * budget else 0,
+        few_visits=int((program + 2 * _between_seconds(memory, n)) / visit) + n // 3,
+        wide=all_arms / visit,
+    )
+
+
+def _few_seconds(memory: Memory, few: int, n: int, bonus: bool) -> float:
+    """About how long the dynamic program of a few arms takes (measured)."""
+    d, m = memory.d, memory.m
+    windows = math.comb(few + m - 1, m) * (few if bonus else 1)
+    return float(1e-9 * few ** (m + 1) * (n - m) + windows * 40e-9 * (1.0 + d * m / 6.0))
+
+
+def _between_seconds(memory: Memory, n: int) -> float:
+    """The same with two arms at each position, or three."""
+    d, m = memory.d, memory.m
+    windows = (n - m) * (3 if m <= 3 else 2) ** (m + 1)
+    return float(windows * 40e-9 * (1.0 + d * m / 6.0))
+
+
+def _step_seconds(memory: Memory, K: int, bonus: bool) -> float:
+    """As `_visit_seconds`, where climbs begin near the blocks that they come of."""
+    d, m, general = memory.d, memory.m, memory.power.kind == GENERAL
+    window = 0.068 * m**3.8 * (6.0 if general else 1.0) * (1.3 if m >= d else 1.0)
+    arm = 2.5e-3 + 6e-5 * d * d * (2.0 if bonus else 1.0)
+    return float((1.2 + window + 0.026 * d * d + K * arm) * (0.83e-6 if d >= 8 and not bonus else 1e-6))

@@ -5,6 +5,8 @@ The UCBs of the paper's Section 4, sec:algo; OM-Block's is that of equation (9),
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -12,9 +14,11 @@ from .._base import validation
 from .._base.types import Array
 from .._base.values import writable
 from ..kernels.blocks import compute_value, make_work
-from ..kernels.memory import make_memory
+from ..kernels.fading import Fading, Variant, push_past, total_weight
+from ..kernels.memory import Memory, make_memory
 from ..kernels.optimism import O3M, OM, OM_BLOCK, Belief
 from ..model.memory_matrix import check_memory_matrix
+from ..model.response import Response, make_variant
 
 OPTIMISM = {"O3M": O3M, "OM": OM, "OM-Block": OM_BLOCK}
 
@@ -22,13 +26,16 @@ OPTIMISM = {"O3M": O3M, "OM": OM, "OM-Block": OM_BLOCK}
 def block_ucb(
     actions: ArrayLike,
     *,
-    m: int,
+    m: float,
     gamma: float,
     theta: ArrayLike,
     V_inv: ArrayLike | None = None,
     beta: float = 0.0,
     optimism: str = "O3M",
     A0: ArrayLike | None = None,
+    decay: float = 1.0,
+    history: ArrayLike | None = None,
+    response: str | Response = "power",
 ) -> tuple[float, Array]:
     """Value of a block's upper confidence bound and its exact gradient with respect to every action.
 
@@ -43,6 +50,13 @@ def block_ucb(
     reward of the block. Returns the value and the gradient (m+L, d). A norm has no gradient at 0: there the
     bonus adds 0.
 
+    With a `decay` below 1 the action s steps ago counts decay^(s-1) times in the memory, and m may be
+    `math.inf`: then the block is (L, d), all of its actions count, and the window of each is all before it.
+    What was played before the block comes as `history`, with an infinite m alone: (h, d), the oldest first.
+    `response` is that of `LBM`, and b_j = f(A0 + ...) a_j.
+
+    Use it to write a planner or a learner of your own.
+
     >>> import numpy as np
     >>> value, grad = block_ucb([[1.0, 0.0], [0.6, 0.8]], m=1, gamma=-1.0, theta=[1.0, 0.0])
     >>> value
@@ -50,16 +64,25 @@ def block_ucb(
     >>> np.round(grad, 12)
     array([[-0.3, -0.4],
            [ 0.5,  0. ]])
+    >>> value, _ = block_ucb([[1.0, 0.0]] * 3, m=math.inf, gamma=-1.0, decay=0.5, theta=[1.0, 0.0])
+    >>> value
+    1.9
     """
-    m = int(validation.memory("m", m, allow_inf=False))
+    m, decay = validation.memory("m", m, allow_inf=True), validation.decay(decay, m)
     gamma = validation.real("gamma", gamma)
     block = validation.array("actions", actions, (None, None))
     n, d = block.shape
-    if n <= m or d == 0:
-        raise ValueError(f"actions must have shape (m+L, d) with m={m}, L >= 1 and d >= 1, got {block.shape}")
+    lead = 0 if m == math.inf else int(m)
+    if n <= lead or d == 0:
+        raise ValueError(
+            f"actions must have shape (m+L, d) with m={lead}, L >= 1 and d >= 1, got {block.shape}"
+        )
+    if history is not None and m < math.inf:
+        raise ValueError(f"history must be None for a finite m, whose block begins with it, got m={m}")
     belief = make_belief(theta, V_inv, beta, optimism, d, n)
-    matrix, _ = check_memory_matrix(A0, d, m, gamma, differentiable=True)
-    memory, form = make_memory(matrix, m, gamma)
+    variant, weight = make_variant(decay, response), total_weight(m, decay)
+    matrix, _ = check_memory_matrix(A0, d, weight, gamma, differentiable=True, variant=variant)
+    memory, form = memory_after(matrix, m, gamma, variant, history)
     columns = np.ascontiguousarray(block.T)
     value, grad = np.empty(1), np.empty((d, n))
     with np.errstate(all="ignore"):
@@ -69,6 +92,17 @@ def block_ucb(
             f"actions must keep the powers of the memory matrix finite, got an overflow at gamma={gamma:g}"
         )
     return float(value[0]), np.ascontiguousarray(grad.T)
+
+
+def memory_after(
+    A0: Array, m: float, gamma: float, variant: Variant, history: ArrayLike | None
+) -> tuple[Memory, Array | None]:
+    """`make_memory`; one without end holds what was played before, `history` (h, d)."""
+    memory, form = make_memory(A0, m, gamma, variant)
+    if isinstance(form, Fading) and history is not None:
+        rows = validation.in_ball("history", validation.array("history", history, (None, len(A0))))
+        push_past(form.past, variant.decay, writable(rows), 0, len(rows))
+    return memory, form
 
 
 def make_belief(

@@ -68,6 +68,8 @@ def run(
     themselves; `spacing` is "linear" or "log". Memory does not grow with T unless `keep_actions`. Ctrl-C
     ends a run early with what was recorded.
 
+    Use it for one run in memory; `run_many` compares agents over seeds.
+
     >>> import fastlbm as lbm
     >>> env = lbm.LBM([1.0, 0.0], m=1, gamma=-1.0, sigma=0.0)
     >>> run(env, lbm.Cyclic([[1.0, 0.0], [0.0, 1.0]]), T=6, record=3).reward

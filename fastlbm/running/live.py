@@ -56,6 +56,8 @@ class Live(Displayed):
     `name` and an `update` without a step are about the last action that was given to the calling thread, or
     in a thread that was given none about the last one of all.
 
+    Use it where rewards come from outside, as in a service; for simulations there is `run`.
+
     >>> import fastlbm as lbm
     >>> env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0, sigma=0.0)
     >>> live = lbm.O3M(m=1, gamma=-2.0, horizon=100, L=4).start(lbm.Ball(2), seed=0)

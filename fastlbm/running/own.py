@@ -79,6 +79,8 @@ class OwnAgent(ABC):
     return a mapping, which `Run.details` then holds. A study knows what it has computed by the name of the
     class, its arguments and the text of its file; objects that Python made are for `run` and `run_many`.
 
+    Use it to compare an idea of yours with the agents of the package.
+
     >>> import numpy as np
     >>> import fastlbm as lbm
     >>> class RidgeGreedy(lbm.OwnAgent):
@@ -130,6 +132,8 @@ class OwnEnvironment(ABC):
     that agents can be compared pairwise if every step draws equally often. `step(action)` returns the
     observed reward and the expected one, or None where nobody knows it. What has no expected reward counts
     as observed: the column `reward` then holds what `observed` holds. Regret needs an `LBM`.
+
+    Use it where rewards follow another model, or come from a simulator.
 
     >>> import numpy as np
     >>> import fastlbm as lbm

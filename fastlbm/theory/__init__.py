@@ -29,6 +29,13 @@ Everywhere `rho` bounds the operator norm of a memory matrix over the unit ball:
 A0 = I, else `(lambda_max(A0)+m)^gamma` for gamma >= 0 and `lambda_min(A0)^gamma` for gamma < 0;
 ||theta|| <= 1.
 
+All of it is about the paper's memory, a window and the power. Where a memory fades, `decay` < 1, R holds with
+the sum of the weights in the place of m (`reward_bound`). Confidence sets ask only that features are known
+before their rewards are, as they are with any `decay` and any `response`. With a finite m every block has
+windows of its own as in the paper; its bounds on regret have not been gone through for other weights or other
+responses, and `fastlbm` prints none there. With an infinite m no block has: Proposition 2 and all that stands
+on it do not apply.
+
 Where the paper disagrees with itself, or leaves something open, and what is used:
 
 | place                | the paper                                       | used                              |
@@ -66,6 +73,12 @@ The regret bounds stay true with the corrected radii, so they are as printed. Th
 (c = sqrt(L) rho for OM and O3M, 1 for OM-Block). That spare factor of sqrt(L) pays for the counting of
 features, since ln(1 + L y) <= L ln(1 + y), and for the noise of a block. A cut last block is covered as
 well: it costs at most 2 R (m+L), and Theorem 1 pays the approximation twice.
+
+Use it to know what the paper promises: how long blocks should be, how wide confidence sets, how large regret.
+
+>>> from fastlbm import theory
+>>> theory.block_length(10_000, d=2, m=8)
+12
 """
 
 from .bounds import (

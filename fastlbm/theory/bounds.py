@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from .._base import validation
 from .._base.types import Array
+from ..kernels.fading import total_weight
 from ..model.memory_matrix import check_memory_matrix
 from .checks import counts, failure_probability, finite_memory, plain, reals, system
 
@@ -88,21 +89,27 @@ def confidence_radius(
     return plain(norm * (subgaussian * np.sqrt(2.0 * math.log(1.0 / delta) + volume) + math.sqrt(lam)))
 
 
-def reward_bound(m: float, gamma: float, A0: ArrayLike | None = None, theta_norm: float = 1.0) -> float:
+def reward_bound(
+    m: float, gamma: float, A0: ArrayLike | None = None, theta_norm: float = 1.0, decay: float = 1.0
+) -> float:
     """R, no expected reward is larger in absolute value; equation (8), eq:bound_R, for any A0.
 
     `(m+1)^max(gamma, 0) ||theta||` for A0 = I (the paper's), else `(lambda_max(A0)+m)^gamma ||theta||`
-    for gamma >= 0 and `lambda_min(A0)^gamma ||theta||` for gamma < 0. m may be `math.inf`.
+    for gamma >= 0 and `lambda_min(A0)^gamma ||theta||` for gamma < 0. m may be `math.inf`. Where the memory
+    fades the sum of the weights takes the place of m, `(1 - decay^m)/(1 - decay)`: no eigenvalue of the sum
+    of weighted a a^T is above it, and the same action again and again comes to it.
 
     >>> reward_bound(m=2, gamma=-3.0), reward_bound(m=2, gamma=2.0)
     (1.0, 9.0)
     >>> reward_bound(m=2, gamma=1.0, A0=[[1.0, 0.0], [0.0, 0.0]], theta_norm=0.5)
     1.5
+    >>> reward_bound(m=math.inf, gamma=2.0, decay=0.5)
+    9.0
     """
-    m = validation.memory("m", m, allow_inf=True)
+    m, decay = validation.memory("m", m, allow_inf=True), validation.decay(decay)
     d = max((1, *np.asarray(A0, dtype=object).shape[:1]))
     theta_norm = validation.real("theta_norm", theta_norm, low=0.0)
-    _, rho = check_memory_matrix(A0, d, m, validation.real("gamma", gamma))
+    _, rho = check_memory_matrix(A0, d, total_weight(m, decay), validation.real("gamma", gamma))
     return rho * theta_norm if theta_norm else 0.0
 
 

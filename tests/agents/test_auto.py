@@ -12,6 +12,7 @@ import pytest
 
 import fastlbm as lbm
 from fastlbm.agents import auto_policy
+from fastlbm.kernels import weighing
 from tests import naive, problems
 from tests.agents.test_learners import ROTTING, SETS, THETA
 
@@ -188,11 +189,11 @@ def test_the_memory_that_plans_is_drawn_from_the_posterior() -> None:
     policy, drawn = live._policy, []
     posterior = np.log([0.5, 0.3, 0.2])
     for _ in range(600):
-        policy.marks[auto_policy._DRAW] = 0
+        policy.marks[weighing.DRAW] = 0
         drawn.append(policy._choose(posterior))
     counts = np.bincount(drawn, minlength=3)
     assert (np.abs(counts - [300, 180, 120]) < 4.5 * np.sqrt([150, 126, 96])).all()
-    policy.chosen, policy.marks[auto_policy._DRAW] = 1, 10**6
+    policy.chosen, policy.marks[weighing.DRAW] = 1, 10**6
     assert {policy._choose(posterior) for _ in range(50)} == {1}
     assert 1 not in {policy._choose(np.log([0.5, 1e-5, 0.5])) for _ in range(50)}
 

@@ -78,6 +78,20 @@ def test_a_theta_that_changes_and_errors_that_last() -> None:
     assert p_value(right._replace(rewards=lasting), 1, -2.0) < 1e-6
 
 
+def test_coordinates_that_tire_each_by_itself() -> None:
+    right, powers = past(0, 0.0, n=1000, sigma=0.05), np.array([-3.0, -1.5, -0.5])
+    noise = right.rewards - right.actions @ THETA
+    used = np.array([np.square(right.actions[max(t - 2, 0) : t]).sum(axis=0) for t in range(1000)])
+    rewards = (right.actions * (1.0 + used) ** powers) @ THETA + noise
+    test = Misfit([right._replace(rewards=rewards)], np.eye(3), 0, 0.0)
+    columns, now = test._by_coordinate(2), right.actions[test.lags :]
+    np.testing.assert_allclose(columns[:, :3], now / (1.0 + used[test.lags :]), atol=1e-12)
+    np.testing.assert_allclose(columns[:, 3:], now / (1.0 + used[test.lags :]) ** 3, atol=1e-12)
+    errors = test.y - now @ np.linalg.lstsq(now, test.y)[0]
+    assert explained(orthonormal(now), errors, columns, 0.0)[0] < 1e-12
+    assert test.p_value() < 1e-12
+
+
 def test_what_was_not_seen_does_not_count() -> None:
     right = past(2, -2.0)
     seen = np.random.default_rng(1).random(400) < 0.7

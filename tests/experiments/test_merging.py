@@ -100,3 +100,71 @@ def test_a_merged_piece_is_as_sound_as_any(damaged_before: bool, tmp_path: Path)
     assert [piece.name for piece in after.pieces] == ["k-0-2.parquet"]
     assert not damaged
     np.testing.assert_array_equal(after.column("reward"), before.column("reward"))
+
+
+def test_a_great_many_pieces_become_one_file(
+    many: tuple[lbm.Study, pd.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (study, whole), out = many, tmp_path / "out"
+    monkeypatch.setattr(studies, "MOST_PIECES", 5)
+    monkeypatch.setattr(studies, "MOST_FILES", 10)
+    results = study.run(out, executor=1, progress=False)
+    names = pieces(out)
+    assert 1 < len(names) <= 20  # some were gathered on the way
+    assert any(name.startswith("many-") for name in names)
+    pd.testing.assert_frame_equal(results.frame, whole, check_exact=True)
+    check_means(out, results)  # by what reads Parquet alone
+    again = study.run(out, progress=False)
+    pd.testing.assert_frame_equal(again.frame, whole, check_exact=True)
+
+
+def test_pieces_of_a_finished_study_are_gathered_when_it_is_read(
+    many: tuple[lbm.Study, pd.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (study, whole), out = many, tmp_path / "out"
+    study.run(out, executor=1, progress=False)
+    monkeypatch.setattr(studies, "MOST_FILES", 10)
+    study.run(out, progress=False)
+    (name,) = pieces(out)
+    results = study.run(out, progress=False)
+    pd.testing.assert_frame_equal(results.frame, whole, check_exact=True)
+    assert pieces(out) == [name]
+    # More seeds come beside it, and what it holds of other settings is left alone.
+    more = lbm.Study.from_dict({**study.spec.document, "seeds": 9})
+    assert more.run(out, progress=False).frame["seed"].max() == 8
+    part = {**study.spec.document, "agent": {"greedy": study.spec.document["agent"]["greedy"]}}
+    frame = lbm.Study.from_dict(part).run(out, progress=False).frame
+    wanted = whole[whole["agent"] == "greedy"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(frame[wanted.columns[:7]], wanted[wanted.columns[:7]], check_exact=True)
+
+
+def test_a_damaged_file_of_many_is_set_aside_and_computed_again(
+    many: tuple[lbm.Study, pd.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (study, whole), out = many, tmp_path / "out"
+    monkeypatch.setattr(studies, "MOST_FILES", 10)
+    study.run(out, progress=False)
+    study.run(out, progress=False)
+    (name,) = pieces(out)
+    content = bytearray((out / "pieces" / name).read_bytes())
+    content[100] ^= 1  # a bit of a row
+    (out / "pieces" / name).write_bytes(content)
+    with pytest.warns(UserWarning, match=f"{name} was damaged: set aside"):
+        results = study.run(out, progress=False)
+    pd.testing.assert_frame_equal(results.frame, whole, check_exact=True)
+
+
+def test_a_file_of_many_of_other_numbers_is_superseded_as_a_whole(
+    many: tuple[lbm.Study, pd.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (study, whole), out = many, tmp_path / "out"
+    monkeypatch.setattr(studies, "MOST_FILES", 10)
+    study.run(out, progress=False)
+    study.run(out, progress=False)
+    (name,) = pieces(out)
+    monkeypatch.setattr(studies, "NUMBERS", studies.NUMBERS + 1)
+    more = lbm.Study.from_dict({**study.spec.document, "seeds": 9})
+    with pytest.warns(UserWarning, match="of the numbers, this is version"):
+        more.run(out, progress=False)
+    assert (out / "superseded" / f"numbers-{studies.NUMBERS - 1}" / name).is_file()
+    assert len(whole)

@@ -270,6 +270,14 @@ def test_a_phone_shows_all_of_it(browser: Any, page: Path) -> None:
         ".map(e => e.getBoundingClientRect()).every(r => r.left >= 0 && r.right <= innerWidth + 1)"
     )
     assert inside
+    apart = browser.execute_script(
+        "return [...document.querySelectorAll('.figure')].filter(e => e.offsetParent)"
+        ".map(e => [e.querySelector('.xtitle').getBoundingClientRect(),"
+        " e.querySelector('.legend').getBoundingClientRect()])"
+        ".map(([title, legend]) => legend.top - title.bottom)"
+    )
+    assert len(apart) == 3
+    assert min(apart) >= 0  # no legend lies on the words of an axis
     keep_screenshot(browser, "report-phone")
     as_desk(browser)
 
@@ -279,7 +287,10 @@ def test_it_is_printed_without_controls(shown: Any) -> None:
     assert pdf.startswith(b"%PDF")
     shown.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     assert not shown.find_element("id", "controls").is_displayed()
+    assert not any(each.is_displayed() for each in shown.find_elements("class name", "modebar-container"))
     assert shown.find_element("id", "curves").is_displayed()
+    chosen = shown.find_element("id", "env").get_attribute("value")
+    assert shown.find_element("id", "curves-note").text.startswith(f"{chosen}; ")  # the control is not there
     shown.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 

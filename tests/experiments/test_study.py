@@ -186,6 +186,7 @@ def test_the_folder_is_listed_once_and_every_piece_read_once(
 ) -> None:
     study, out = lbm.Study.from_toml(file), tmp_path / "out"
     study.run(out, progress=False)
+    pieces = len(list((out / "pieces").iterdir()))  # more than cells on a slow machine
     calls: Counter[str] = Counter()
 
     def counted(owner: Any, name: str) -> None:
@@ -198,12 +199,11 @@ def test_the_folder_is_listed_once_and_every_piece_read_once(
         monkeypatch.setattr(owner, name, call)
 
     counted(store.os, "listdir")
-    counted(store, "_read_piece")
+    counted(store, "read_piece")
     counted(grammar.Spec, "key")
     again = lbm.Study.from_toml(file)
     again.run(out, progress=False)
-    cells = len(again.spec.cells)
-    assert calls == {"listdir": 1, "_read_piece": cells, "key": cells}
+    assert calls == {"listdir": 1, "read_piece": pieces, "key": len(again.spec.cells)}
 
 
 def test_cells_that_differ_by_name_share_their_rows(tmp_path: Path) -> None:

@@ -32,7 +32,10 @@ KINDS: dict[str, dict[str, Any]] = {
     "flat": {"gamma": 0.0},
     "long memory": {"m": 5, "A0": np.diag([1.0, 2.0, 0.5])},
     "one dimension": {"theta": [1.0]},
+    "fading": {"m": 3, "decay": 0.6},
 }
+#: A memory without end: what is observed is a matrix.
+ENDLESS: dict[str, Any] = {"m": np.inf, "decay": 0.8}
 
 
 def parameters(kind: str = "ball", **changes: Any) -> dict[str, Any]:
@@ -73,6 +76,24 @@ def test_what_is_observed_is_a_markov_state(kind: str, seed: int) -> None:
         np.testing.assert_array_equal(observed[:-1], following.ravel())
         assert observed[-1] == t / horizon
         assert (terminated, truncated) == (False, observed[-1] == 1.0)
+
+
+def test_the_state_of_a_memory_without_end() -> None:
+    """What is observed says what an action pays, and what is observed next."""
+    given_ = parameters(**ENDLESS, sigma=0.0, horizon=40)
+    env = gymnasium.make(ID, **given_)
+    check_env(gymnasium.make(ID, **given_).unwrapped)
+    rng, upper, total = np.random.default_rng(0), np.triu_indices(3), np.zeros((3, 3))
+    observed, _ = env.reset(seed=0)
+    for _ in range(40):
+        action = lbm.Ball(3).sample(1, seed=rng)[0]
+        lam, Q = np.linalg.eigh(np.eye(3) + total)
+        expected = action @ (Q * lam**-3.0) @ Q.T @ np.array(THETA)
+        observed, reward, *_ = env.step(action)
+        assert reward == pytest.approx(expected, rel=1e-12, abs=1e-14)
+        total = 0.8 * total + np.outer(action, action)
+        np.testing.assert_allclose(observed[:-1], 0.2 * total[upper], rtol=0, atol=1e-14)
+        assert observed in env.observation_space
 
 
 def test_noise_is_that_of_the_seed_and_of_the_model() -> None:
@@ -129,10 +150,10 @@ def test_bad_parameters_are_refused(changes: dict[str, Any], error: type[Excepti
 # --- many at once ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, "endless"])
 def test_a_vector_is_what_single_environments_are(kind: str) -> None:
     """Over several episodes, with the steps between them in which all begin anew."""
-    given_ = parameters(kind, sigma=0.0)
+    given_ = parameters(**ENDLESS, sigma=0.0) if kind == "endless" else parameters(kind, sigma=0.0)
     ours = gymnasium.make_vec(ID, num_envs=4, **given_)
     theirs = gymnasium.make_vec(ID, num_envs=4, vectorization_mode="sync", **given_)
     assert type(ours).__name__ == "LBMVectorEnv"

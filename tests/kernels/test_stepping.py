@@ -62,7 +62,7 @@ def test_many_at_once_are_one_after_the_other(d: int, m: int, gamma: float, n: i
     for _ in range(4):
         actions, playing = block(n, d, int(rng.integers(99))), rng.random(n) < 0.7
         observed, expected = np.full(n, np.nan), np.full(n, np.nan)
-        play_steps(model, recent, actions, playing, many, observed, expected)
+        play_steps(model, recent, np.zeros((0, 0, 0)), actions, playing, many, observed, expected)
         for k in range(n):
             pair = play_step(model, histories[k], actions[k], one) if playing[k] else (0.0, 0.0)
             assert (observed[k], expected[k]) == pair

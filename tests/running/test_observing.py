@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import fastlbm as lbm
-from fastlbm.agents import auto_policy
 from fastlbm.agents.corral import log_barrier_step
+from fastlbm.kernels import weighing
 from tests import naive
 from tests.agents.test_learners import SETS, THETA
 from tests.running.test_live import snapshot
@@ -129,7 +129,7 @@ def test_what_auto_draws_does_not_depend_on_logs() -> None:
     for _ in range(30):
         live.act()
     policy = live._policy
-    policy.marks[auto_policy._DRAW] = 33
+    policy.marks[weighing.DRAW] = 33
     stream = policy.rng.bit_generator.state
     for m in (1, 2):  # all are as probable, for no reward has come
         policy._use(int(np.flatnonzero(policy.candidates.m == m)[0]))

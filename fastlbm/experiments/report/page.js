@@ -26,11 +26,12 @@ const look = (agent) => {
 };
 function layout(xtitle, ytitle, log) {
   const axis = { type: log ? "log" : "linear", automargin: true, gridcolor: "#eceff2", zerolinecolor: "#c9ced4",
-    exponentformat: "power" };
+    exponentformat: "power", minexponent: 6 };
   return {
     xaxis: { ...axis, title: { text: xtitle } }, yaxis: { ...axis, title: { text: ytitle } },
     hovermode: "x unified", margin: { l: 10, r: 10, t: 30, b: 10 }, paper_bgcolor: "#fff", plot_bgcolor: "#fff",
-    legend: { orientation: "h", y: -0.22, yanchor: "top", x: 0, xanchor: "left" }, font: { size: 13 },
+    // At the bottom of the picture, which makes room for it: it never lies on the axis' title.
+    legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", x: 0, xanchor: "left" }, font: { size: 13 },
   };
 }
 // The slope of log y over log x where both are positive, over the second half of log x.
@@ -71,7 +72,7 @@ function drawCurves(choice) {
       line: { color: "#777", dash: "dash", width: 1.5 }, hovertemplate: "%{y:.3g}" });
   }
   Plotly.react("curves", traces, layout("step", nameOf(choice), choice.log), CONFIG);
-  at("curves-note").textContent = !traces.length ? "There is nothing to show." : `${against(choice)}bands: ${data.band}` +
+  at("curves-note").textContent = !traces.length ? "There is nothing to show." : `${choice.env}; ${against(choice)}bands: ${data.band}` +
     (choice.log ? "; exponents are fitted to the second half of the points" : "");
 }
 function drawGrowth(choice) {
@@ -131,7 +132,7 @@ function drawBehaviour(choice) {
   part.replaceChildren();
   const rows = data.behaviour.filter((row) => row.env === choice.env && choice.agents.includes(row.agent));
   at("work-note").textContent = rows.length
-    ? `The first ${rows[0].actions[0].length} steps of seed 0: a row for each coordinate of the actions, and below the expected rewards.`
+    ? `The first ${rows[0].actions[0].length} steps of seed 0 in ${choice.env}: a row for each coordinate of the actions, and below the expected rewards.`
     : "No agent was played again here.";
   for (const row of rows) {
     const box = make("div", { className: "agent-work" }, part);

@@ -5,7 +5,7 @@ const CONFIG = { responsive: true, displaylogo: false };
 const layout = (ytitle) => ({
   xaxis: { title: { text: "step" }, automargin: true }, yaxis: { title: { text: ytitle }, automargin: true },
   margin: { l: 10, r: 10, t: 30, b: 10 }, hovermode: "x unified",
-  legend: { orientation: "h", y: -0.22, yanchor: "top" },
+  legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" },
 });
 // Rows of coordinates, with the first two turned: where A0 is a multiple of I a plan turns with theta.
 function turned(rows, degrees) {

@@ -15,7 +15,9 @@ import numpy as np
 from ..._base import validation
 from ..._base.types import Array, Seed
 from ...kernels.arm_search import ArmEffort
+from ...kernels.fading import PAPER, Variant
 from ...kernels.optimism import O3M, OM, OM_BLOCK, Belief
+from ...kernels.powers import OWN
 from ...kernels.rolling_arms import ArmTables, continued
 from ..plans import Cycle, Index, Plan
 from .cycles import closed_walk, maximum_mean_cycle
@@ -58,9 +60,17 @@ class FinitePlanner:
     """
 
     def __init__(
-        self, arms: Array, *, m: int, gamma: float, A0: Array | None = None, budget: int = BUDGET
+        self,
+        arms: Array,
+        *,
+        m: int,
+        gamma: float,
+        A0: Array | None = None,
+        budget: int = BUDGET,
+        variant: Variant = PAPER,
     ) -> None:
-        self.model = Model(arms, m if gamma != 0.0 else 0, gamma, A0)
+        remembers = gamma != 0.0 or variant.response == OWN
+        self.model = Model(arms, m=m if remembers else 0, gamma=gamma, A0=A0, variant=variant)
         self.budget = budget
         # Arms of a block before those whose rewards depend on nothing.
         self._lead = m - self.model.m
@@ -132,6 +142,7 @@ class FinitePlanner:
                 gamma=model.gamma,
                 A0=model.params.A0,
                 budget=self.budget,
+                variant=model.variant,
             )
             plan = planner.plan(belief, L, rng, require_exact=require_exact)
             assert plan.indices is not None
@@ -273,7 +284,7 @@ class FinitePlanner:
     def _tables_of(self, model: Model) -> Tables:
         """The tables of the model, or of the part of it that a block sees; made when first needed."""
         if self._states is None:
-            self._states = States(model.K, model.m, distinct=not model.varying)
+            self._states = States(model.K, model.m, distinct=model.unordered)
         if model is not self.model:
             return Tables(model, self._states, self.budget)
         if self._tables is None:

@@ -6,10 +6,11 @@ import numpy as np
 
 from ..._base.interrupts import interruptible
 from ..._base.types import Array
+from ...kernels.arm_breeding import breed_arms
 from ...kernels.arm_climbs import ArmProblem, ArmTask
 from ...kernels.arm_search import ArmEffort, find_arms
-from ...kernels.optimism import Belief
-from ..effort import arm_seconds, cold_arms
+from ...kernels.optimism import O3M, Belief
+from ..effort import arm_seconds, cold_arms, wide_arms
 from ..plans import Index, Plan
 from .objective import Objective, largest_value
 from .states import Model
@@ -55,11 +56,15 @@ def find(
     starts = np.zeros((0, first + n), dtype=np.int64)
     if warm is not None:
         starts = np.concatenate((np.zeros((len(warm), first)), warm), axis=1).astype(np.int64)
-    if effort is None:
-        effort = cold_arms(model.memory, model.K, bonus=belief.beta > 0.0)
+    bonus = belief.beta > 0.0
+    if effort is None and belief.kind == O3M and not (wrap or first > 0 or model.varying):
+        kernel, effort = breed_arms, wide_arms(model.memory, model.K, n, bonus=bonus)
+    else:
+        kernel = find_arms
+        effort = cold_arms(model.memory, model.K, bonus=bonus) if effort is None else effort
     effort = effort._replace(stop=np.zeros(1, dtype=np.int64))
     arms, value, _ = interruptible(
-        lambda: find_arms(problem, starts, effort, rng),
+        lambda: kernel(problem, starts, effort, rng),
         stop=lambda on: effort.stop.fill(on),
         seconds=2.0 * arm_seconds(model.d),
     )

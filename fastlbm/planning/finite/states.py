@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from ..._base.types import Array
 from ...kernels.blocks import Work, compute_features, make_work
 from ...kernels.dynamic_programs import bellman, fill_states, reach
+from ...kernels.fading import PAPER, Variant, total_weight
 from ...kernels.memory import make_memory
 from ...kernels.optimism import O3M, OM_BLOCK, Belief, additive
+from ...kernels.powers import OWN
 from ...kernels.rewards import make_model_params
 from ...kernels.ties import SUM_SHARE, margin, reaches
 from ...model.memory_matrix import check_memory_matrix
@@ -158,14 +160,20 @@ class Model:
     Computes features of windows that are given by indices; owns the workspaces.
     """
 
-    def __init__(self, arms: Array, m: int, gamma: float, A0: Array | None) -> None:
+    def __init__(self, arms: Array, m: int, gamma: float, A0: Array | None, variant: Variant = PAPER) -> None:
         self.arms = np.asarray(arms, dtype=np.float64)
         self.K, self.d = self.arms.shape[-2:]
         self.m, self.gamma = m, gamma
         self.varying = self.arms.ndim == 3
-        matrix, self.power_bound = check_memory_matrix(A0, self.d, m, gamma)
-        self.memory, self.form = make_memory(matrix, m, gamma)
-        self.params = make_model_params(np.zeros(self.d), matrix, m, gamma)
+        # Whether the order of the last m arms does not matter.
+        self.unordered = not self.varying and (variant.decay == 1.0 or m < 2)
+        self.variant = variant
+        weight = total_weight(m, variant.decay)
+        matrix, self.power_bound = check_memory_matrix(A0, self.d, weight, gamma, variant=variant)
+        if variant.response == OWN:
+            self.power_bound = math.inf  # nobody knows it
+        self.memory, self.form = make_memory(matrix, m, gamma, variant)
+        self.params = make_model_params(np.zeros(self.d), matrix, m, gamma, variant=variant)
         self._columns: Array | None = None
         self._works: dict[tuple[int, int], Work] = {}
 
@@ -240,7 +248,7 @@ class Model:
         """Whether the tables for L steps fit; if they must, raise `ValueError` where they do not."""
         K, m, d = self.K, self.m, self.d
         S = K**m
-        pairs = K * (S if self.varying else math.comb(K + m - 1, m))
+        pairs = K * (math.comb(K + m - 1, m) if self.unordered else S)
         joint = belief.kind != O3M
         rows = L if self.varying or belief.kind == OM_BLOCK else 1
         kept = (L if self.varying else 1) * d if joint else 0
@@ -258,7 +266,8 @@ class Model:
         """Whether a dynamic program of L steps takes no longer than a search, about."""
         K, m, d = self.K, self.m, self.d
         S = K**m
-        pairs = K * (S * L if self.varying else math.comb(K + m - 1, m))
+        ordered = S * L if self.varying else S
+        pairs = K * (math.comb(K + m - 1, m) if self.unordered else ordered)
         windows = pairs if belief.beta > 0.0 or belief.kind != O3M else pairs // K
         window = 30e-9 * (1.0 + d * m / 6.0)  # measured, see `effort.most_seconds`
         return bool(1e-9 * S * K * L + windows * window <= 6e3 * spectrum_seconds(d))

@@ -1,0 +1,67 @@
+"""Blocks to features and back where the memory has no end: owns its kernels, and the choice of a dense form.
+
+The tiles are those of `memory`, dense form, with the sums of `fading` for windows.
+"""
+
+from __future__ import annotations
+
+from numba import types
+from numba.extending import overload
+
+from ._jit import INLINED, kernel_internal
+from ._types import Matrix, Rows, Tiles
+from .fading import Fading, add_fading_sums, fading_sums
+from .memory import Memory, backward_tiles, forward_tiles, general_backward, general_forward
+
+
+@kernel_internal
+def endless_forward(
+    memory: Memory, A0: Matrix, past: Matrix, lanes: int, a: Rows, D: Rows, tiles: Tiles, B: Rows
+) -> None:
+    """Features B (d, N) of all actions of the blocks in a (d, N), after the past; leaves spectra in tiles."""
+    fading_sums(a, past, memory.decay, memory.wraps, lanes, D)
+    forward_tiles(memory, A0, lanes, a, D, True, tiles, B)
+
+
+@kernel_internal
+def endless_backward(memory: Memory, lanes: int, a: Rows, U: Rows, D: Rows, tiles: Tiles, grad: Rows) -> None:
+    """The gradient (d, N), given U = d value / d B."""
+    backward_tiles(memory, lanes, a, U, D, True, tiles, grad)
+    add_fading_sums(a, memory.decay, memory.wraps, lanes, D, grad)
+
+
+def dense_forward(
+    memory: Memory, form: Matrix | Fading, lanes: int, a: Rows, D: Rows, tiles: Tiles, B: Rows
+) -> None:
+    """`general_forward`, or `endless_forward` by the type of the form."""
+    if isinstance(form, Fading):
+        endless_forward(memory, form.A0, form.past, lanes, a, D, tiles, B)
+    else:
+        general_forward(memory, form, lanes, a, D, tiles, B)
+
+
+def dense_backward(
+    memory: Memory, form: Matrix | Fading, lanes: int, a: Rows, U: Rows, D: Rows, tiles: Tiles, grad: Rows
+) -> None:
+    """`general_backward`, or `endless_backward` by the type of the form."""
+    if isinstance(form, Fading):
+        endless_backward(memory, lanes, a, U, D, tiles, grad)
+    else:
+        general_backward(memory, lanes, a, U, D, tiles, grad)
+
+
+@overload(dense_forward, jit_options=INLINED)
+def _dense_forward(memory, form, lanes, a, D, tiles, B):  # type: ignore[no-untyped-def]
+    if isinstance(form, types.Array):
+        return lambda memory, form, lanes, a, D, tiles, B: general_forward(
+            memory, form, lanes, a, D, tiles, B
+        )
+    return lambda memory, form, lanes, a, D, tiles, B: endless_forward(
+        memory, form.A0, form.past, lanes, a, D, tiles, B
+    )
+
+
+@overload(dense_backward, jit_options=INLINED)
+def _dense_backward(memory, form, lanes, a, U, D, tiles, grad):  # type: ignore[no-untyped-def]
+    chosen = general_backward if isinstance(form, types.Array) else endless_backward
+    return lambda memory, form, lanes, a, U, D, tiles, grad: chosen(memory, lanes, a, U, D, tiles, grad)

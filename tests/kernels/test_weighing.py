@@ -1,0 +1,79 @@
+"""Weighing: who is chosen, given up and offered; runs that are compiled decide as those that are not."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fastlbm as lbm
+from fastlbm.agents.auto_policy import AutoPolicy
+from fastlbm.kernels import weighing
+from tests import naive_weighing as naive
+from tests.agents.test_learners import ROTTING
+
+
+def policy_of(memories: list[int], gammas: list[float]) -> AutoPolicy:
+    live = lbm.Auto(memories=memories, gammas=gammas).start(lbm.Ball(3), seed=0)
+    live.act()
+    assert isinstance(live._policy, AutoPolicy)
+    return live._policy
+
+
+POLICY = policy_of([0, 1, 2], [-2.0, -1.0, 1.0])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.floats(-40.0, 0.0), min_size=7, max_size=7),
+    st.integers(0, 200),
+    st.integers(0, 200),
+    st.integers(-1, 6),
+    st.floats(1.0, 30.0),
+)
+def test_who_is_chosen_and_who_is_given_up(
+    logs: list[float], steps: int, draw: int, chosen: int, behind: float
+) -> None:
+    w = POLICY.weighing._replace(behind=behind)
+    posterior = np.array(logs) - np.logaddexp.reduce(logs)
+    w.posterior[:], w.marks[weighing.STEPS], w.marks[weighing.DRAW] = posterior, steps, draw
+    m = w.candidates.m.tolist()
+    assert weighing.is_behind(w) == (sum(posterior > posterior.max() - behind) < 0.7 * 7)
+    due = naive.draw_is_due(posterior, m, chosen, steps, draw)
+    assert weighing.draw_is_due(w, chosen) == due
+    found = weighing.choose(w, chosen, np.random.default_rng(3))
+    x = float(np.random.default_rng(3).random())
+    assert found == naive.chosen_of_posterior(posterior, m, chosen, due, x)
+    assert w.marks[weighing.DRAW] == (math.ceil(1.1 * steps) if due else draw)
+
+
+def test_longer_memories_are_offered_when_the_longest_is_likely() -> None:
+    w = POLICY.weighing._replace(most=64)
+    w.marks[weighing.STEPS] = 100
+    w.posterior[:] = np.log(np.where(w.candidates.m == 2, 0.2, 0.1))
+    assert weighing.largest_is_likely(w)
+    assert not weighing.largest_is_likely(w._replace(most=2))
+    w.posterior[:] = np.log(np.where(w.candidates.m == 2, 0.1, 0.175))
+    assert not weighing.largest_is_likely(w)
+    w.marks[weighing.STEPS] = 59
+    w.posterior[:] = np.log(np.where(w.candidates.m == 2, 0.2, 0.1))
+    assert not weighing.largest_is_likely(w)
+
+
+@pytest.mark.parametrize("stretch", [1, 7, 400])
+def test_a_run_that_is_compiled_decides_as_one_that_is_not(
+    stretch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = lbm.Auto(memories=range(4), gammas=[-3.0, -2.0, -1.0, 1.0])
+    monkeypatch.setattr("fastlbm.agents.auto_policy.ROWS", 5)  # the log is full every few plans
+    monkeypatch.setattr("fastlbm.running.episode._STRETCH_SECONDS", stretch * 1e-4)
+    compiled = lbm.run(ROTTING, agent, T=400, seed=4, keep_actions=True)
+    monkeypatch.setattr(AutoPolicy, "advance", AutoPolicy.__mro__[1].advance)
+    stepwise = lbm.run(ROTTING, agent, T=400, seed=4, keep_actions=True)
+    np.testing.assert_array_equal(compiled.actions, stepwise.actions)
+    assert compiled.plans == stepwise.plans == len(compiled.details["step"])
+    for name, column in compiled.details.items():
+        np.testing.assert_array_equal(column, stepwise.details[name])
