@@ -10,6 +10,8 @@ from .options import Commands, Parser, add_command, add_force, add_json, integer
 from .printing import print_json, progress, telling_of_compiling
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ..experiments.results import StudyResults
     from ..experiments.study import Study
 
@@ -115,25 +117,35 @@ def _add_plot(commands: Commands[Parser]) -> None:
 
 
 def _study(options: argparse.Namespace) -> int:
-    from ..experiments.study import Study
-
     if options.jobs is not None and options.jobs < 1:
         raise ValueError(
             f"--jobs must be the number of threads that work, at least 1, got {options.jobs}; "
             "leave it out for one thread a core"
         )
-    study = Study.from_toml(options.file)
     out = Path(options.out or Path(options.file).with_suffix(""))
-    with telling_of_compiling(options.quiet):
-        results = _run(study, out, options)
-    summary = results.summary()
+    name, summary = _answer(Path(options.file), out, options)
     if options.json:
         rows = summary.to_dict(orient="records")
-        print_json({"study": results.name, "folder": str(out.resolve()), "summary": rows})
+        print_json({"study": name, "folder": str(out.resolve()), "summary": rows})
         return 0
     print(summary.to_string(index=False, float_format=lambda x: f"{x:.4g}"))
     print(f"results in {out.resolve()}; draw them with: fastlbm plot {out}")
     return 0
+
+
+def _answer(file: Path, out: Path, options: argparse.Namespace) -> tuple[str, pd.DataFrame]:
+    """The name of the study and its summary, computed if it is not there."""
+    from ..experiments.finished import summary_of_finished
+
+    found = summary_of_finished(file, out)
+    if found is not None:
+        return found
+    from ..experiments.study import Study
+
+    study = Study.from_toml(file)
+    with telling_of_compiling(options.quiet):
+        results = _run(study, out, options)
+    return results.name, results.summary()
 
 
 def _run(study: Study, out: Path, options: argparse.Namespace) -> StudyResults:

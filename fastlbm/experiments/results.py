@@ -22,7 +22,8 @@ from ..model.lbm import LBM
 from .comparators import COMPARATORS, Comparators, Question, bound_of
 from .export import ENDINGS, latex_table, new_file, write_rows
 from .parameters import NAMES, of_env_names
-from .statistics import BANDS, adjusted_for_many, band_of, intervals, paired_tests
+from .statistics import BANDS, band_of
+from .summaries import paired_rows, summarised
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,27 +80,10 @@ class StudyResults(Displayed):
         in the same environment and horizon (Benjamini and Hochberg), NaN for the best one itself. `seeds` is
         the number of seeds that all of these agents have, over which the means are taken.
         """
-        import pandas as pd
-
         confidence = _confidence(confidence)
         self._tell_missing()
         last = self.frame[self.frame["t"] == self.frame["T"]]
-        rows = []
-        for (env, T), group in last.groupby(["env", "T"], sort=False):
-            table = group.pivot(index="seed", columns="agent", values="reward")[group["agent"].unique()]
-            if len(group) < table.size:  # a mean over other seeds would be no comparison
-                table = table[table.index.isin(_paired_rows(group)["seed"])]
-            if table.empty:
-                continue
-            values = table.to_numpy()
-            means, best = values.mean(axis=0), int(values.mean(axis=0).argmax())
-            tests = np.delete(paired_tests(values[:, [best]] - values), best)
-            adjusted = adjusted_for_many(tests)
-            columns = (means, *intervals(values, confidence), np.insert(adjusted, best, np.nan))
-            for agent, row in zip(table, np.stack(columns, axis=1).tolist(), strict=True):
-                rows.append((env, T, agent, len(table), *row))
-        names = ["env", "T", "agent", "seeds", "mean", "low", "high", "p_vs_best"]
-        return pd.DataFrame(rows, columns=names)
+        return summarised(last, confidence)
 
     @cached_property
     def settings(self) -> pd.DataFrame:
@@ -302,7 +286,7 @@ class StudyResults(Displayed):
         order = {name: k for k, name in enumerate(agents)}
         found = {}
         for env in envs:
-            mine = _paired_rows(self.frame[(self.frame["env"] == env) & self.frame["agent"].isin(order)])
+            mine = paired_rows(self.frame[(self.frame["env"] == env) & self.frame["agent"].isin(order)])
             if len(mine):
                 place = np.argsort(mine["agent"].map(order).to_numpy(), kind="stable")
                 mine = mine.iloc[place]
@@ -422,10 +406,3 @@ def _short(value: Any) -> str:
 
 def _confidence(value: float) -> float:
     return validation.real("confidence", value, low=0.0, high=1.0, open_low=True, open_high=True)
-
-
-def _paired_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows, of one environment, of the seeds that are there for all of its agents and horizons."""
-    there = rows[["agent", "T", "seed"]].drop_duplicates()
-    counts, most = there["seed"].value_counts(), len(there[["agent", "T"]].drop_duplicates())
-    return rows if (counts == most).all() else rows[rows["seed"].isin(counts.index[counts == most])]
