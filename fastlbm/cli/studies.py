@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .._base.interrupts import load
 from .options import Commands, Parser, add_command, add_force, add_json, integer, numbers, words
 from .printing import print_json, progress, telling_of_compiling
 
@@ -135,11 +136,13 @@ def _study(options: argparse.Namespace) -> int:
 
 def _answer(file: Path, out: Path, options: argparse.Namespace) -> tuple[str, pd.DataFrame]:
     """The name of the study and its summary, computed if it is not there."""
+    load("pandas", "pyarrow.parquet", "fastlbm.experiments.finished")
     from ..experiments.finished import summary_of_finished
 
     found = summary_of_finished(file, out)
     if found is not None:
         return found
+    load("fastlbm.experiments.study", "tqdm.auto")
     from ..experiments.study import Study
 
     study = Study.from_toml(file)
@@ -168,15 +171,17 @@ def _require_study(name: str) -> None:
 
 def read_folder(name: str) -> StudyResults:
     """The results in the folder of a study; nothing that came with it is run."""
+    load("fastlbm.experiments.study", "pandas", "pyarrow.parquet", "tqdm.auto")
     from ..experiments.study import Study
 
     return Study.from_results(name).results(name)
 
 
 def _plot(options: argparse.Namespace) -> int:
+    _require_study(options.dir)
+    load("matplotlib.figure", "matplotlib.backends.backend_agg", "fastlbm.plots")
     from .. import plots
 
-    _require_study(options.dir)
     path = Path(options.out or Path(options.dir) / f"{options.kind}.png")
     path = plots.picture_path(str(path), replace=options.force)
     first = plots.page_paths(path, 2)[0]
@@ -193,9 +198,9 @@ def _plot(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
+    _require_study(options.dir)
     from ..experiments.export import ENDINGS, new_file
 
-    _require_study(options.dir)
     path = new_file("FILE", options.file, ENDINGS, options.force)
     print(read_folder(options.dir).export(path, replace=options.force).resolve())
     return 0
@@ -204,10 +209,11 @@ def _export(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> int:
     import warnings
 
+    _require_study(options.dir)
+    load("fastlbm.experiments.report", "plotly.offline")
     from ..experiments.export import new_file
     from ..experiments.report import require_plotly
 
-    _require_study(options.dir)
     path = new_file("out", options.out or Path(options.dir) / "report.html", (".html", ".htm"), options.force)
     require_plotly()
     with warnings.catch_warnings(record=True) as told:
