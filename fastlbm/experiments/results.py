@@ -57,7 +57,7 @@ class StudyResults(Displayed):
     instances: Mapping[str, Callable[[int], LBM]] = field(default_factory=dict, repr=False)
     #: The study's document, versions and times; and how the beginning of a run is played again.
     facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    replay: Callable[[str, str, int, int], dict[str, Any] | None] | None = field(default=None, repr=False)
+    replay: Callable[..., dict[str, Any] | None] | None = field(default=None, repr=False)
 
     def _facts(self) -> dict[str, Any]:
         found: dict[str, Any] = {"name": self.name, "rows": len(self.frame)}
@@ -250,7 +250,9 @@ class StudyResults(Displayed):
         missing, opponent = self._tell_missing(), f"regret against {COMPARATORS[comparator]}"
         rows = self.paired_rows(chosen, shown)
         if kind != "reward":
-            self._comparators.compute(self.questions(rows, kind, comparator, against), progress)
+            questions = self.questions(rows, kind, comparator, against)
+            for refused in self._comparators.compute(questions, progress):
+                raise refused.error
         bands = "" if band == "none" or kind == "loglog" else f"bands: {BANDS[band].format(confidence)}"
         note = "; ".join(filter(None, [opponent if kind != "reward" else "", bands, missing]))
         versus = None if kind == "reward" else comparator
