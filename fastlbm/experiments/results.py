@@ -253,13 +253,15 @@ class StudyResults(Displayed):
             questions = self.questions(rows, kind, comparator, against)
             for refused in self._comparators.compute(questions, progress):
                 raise refused.error
-        bands = "" if band == "none" or kind == "loglog" else f"bands: {BANDS[band].format(confidence)}"
+        name = "bands" if against is None else "bars"
+        bands = "" if band == "none" or kind == "loglog" else f"{name}: {BANDS[band].format(confidence)}"
         note = "; ".join(filter(None, [opponent if kind != "reward" else "", bands, missing]))
         versus = None if kind == "reward" else comparator
         common: dict[str, Any] = {"size": size, "axes": ax}
         if against is not None:
             panels: dict[str, Any] = self._against(rows, against, versus, (band, confidence))
-            common |= {"xlabel": against, "ylabel": self.what_of(kind, chosen)}
+            what = self.what_of(kind, chosen).removeprefix("cumulative ")
+            common |= {"xlabel": against, "ylabel": f"final {what}"}
             draw: Callable[..., Figure] = plots.draw_against
         elif kind == "loglog":
             panels = {chosen[env]: self._growth(env, mine, comparator) for env, mine in rows.items()}
@@ -351,7 +353,8 @@ class StudyResults(Displayed):
         groups = last.groupby(others, sort=False, observed=True, dropna=False) if others else [((), last)]
         panels: dict[str, list[plots.Curve]] = {}
         for values, group in groups:
-            words = ", ".join(f"{other}={_short(value)}" for other, value in zip(others, values, strict=True))
+            there = [(other, value) for other, value in zip(others, values, strict=True) if value == value]
+            words = ", ".join(f"{other}={_short(value)}" for other, value in there)
             panels[words] = [
                 _curve_over(agent, mine, name, band) for agent, mine in group.groupby("agent", sort=False)
             ]

@@ -161,6 +161,28 @@ def make_panels(
     return figure, panels[: len(titles)]
 
 
+def tick_values(panel: Axes, values: Iterable[float]) -> None:
+    """Ticks of the horizontal axis at these values and nowhere else, if the labels fit beside each other."""
+    from math import isfinite, log
+
+    from matplotlib.ticker import NullLocator
+
+    every = sorted({float(value) for value in values if isfinite(value)})
+    is_log = panel.get_xscale() == "log"
+    places = [log(value) for value in every] if is_log else every
+    labels = [f"{value:g}" for value in every]
+    widths = [text_width(label, SMALL) for label in labels]
+    room = 72.0 * root_of(panel).get_figwidth() * panel.get_position().width
+    for k in range(len(every) - 1):
+        apart = (places[k + 1] - places[k]) / (places[-1] - places[0]) * room
+        if apart < (widths[k] + widths[k + 1]) / 2.0 + SMALL / 2.0:
+            return
+    if not every:
+        return
+    panel.set_xticks(every, labels)
+    panel.xaxis.set_minor_locator(NullLocator())
+
+
 def _size(size: Any) -> tuple[float, float]:
     values = validation.array("size", size, (2,))
     if not (values > 0.5).all():
