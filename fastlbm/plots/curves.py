@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from .._base.types import Array
 from .style import (
     SMALL,
+    as_axes,
     lay_out_legend,
     make_panels,
     place_legend,
@@ -162,5 +163,5 @@ def _legend_width(panels: int, size: tuple[float, float] | None, axes: Axes | Se
     """Inches: a figure's, or those of somebody else's axes."""
     if axes is None:
         return width_of(panels, size) - 0.2
-    panel: Any = axes[0] if isinstance(axes, Sequence) else axes
+    panel = as_axes(axes)[0]
     return float(root_of(panel).get_figwidth() * panel.get_position().width)

@@ -120,6 +120,18 @@ def root_of(panel: Any) -> Figure:
     return figure
 
 
+def as_axes(axes: Any) -> list[Axes]:
+    """The axes that somebody gave: one, several, or an array of them as `plt.subplots` makes it."""
+    from matplotlib.axes import Axes
+
+    given = axes.ravel().tolist() if hasattr(axes, "ravel") else axes
+    panels = list(given) if isinstance(given, Sequence) else [given]
+    for panel in panels:
+        if not isinstance(panel, Axes):
+            raise TypeError(f"ax must be Matplotlib's axes, one or several, got {panel!r}")
+    return panels
+
+
 def make_panels(
     titles: Sequence[str],
     xlabel: str,
@@ -135,9 +147,11 @@ def make_panels(
     high enough for the titles and for `below` inches under the panels.
     """
     if axes is not None:
-        panels = [axes] if not isinstance(axes, Sequence) else list(axes)
+        panels = as_axes(axes)
         if len(panels) != len(titles):
             raise ValueError(f"ax must be one axes for each of the {len(titles)} panels, got {len(panels)}")
+        if size is not None:
+            raise ValueError(f"size must not be given with ax, whose figure has a size, got {size!r}")
         figure = root_of(panels[0])
         width = figure.get_figwidth() * panels[0].get_position().width
         shown = [wrapped(title, 72.0 * width, FONT) for title in titles]
