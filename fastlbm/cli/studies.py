@@ -123,8 +123,9 @@ def _study(options: argparse.Namespace) -> int:
             f"--jobs must be the number of threads that work, at least 1, got {options.jobs}; "
             "leave it out for one thread a core"
         )
-    out = Path(options.out or Path(options.file).with_suffix(""))
-    name, summary = _answer(Path(options.file), out, options)
+    file = Path(options.file)
+    out = Path(options.out or (file.with_suffix("") if file.name else file))  # a dot is told to be no file
+    name, summary = _answer(file, out, options)
     if options.json:
         rows = summary.to_dict(orient="records")
         print_json({"study": name, "folder": str(out.resolve()), "summary": rows})

@@ -56,8 +56,8 @@ def add_commands(commands: Commands[Parser]) -> None:
         _completion,
         help="print the script that completes commands and options in a shell",
         description='Print the script that completes commands and options. In bash: eval "$(fastlbm '
-        'completion bash)"; in zsh the same with zsh; in fish: fastlbm completion fish | source. Put it into the '
-        "file that the shell reads first.",
+        'completion bash)"; in zsh the same with zsh; in fish: fastlbm completion fish | source. '
+        "Put it into the file that the shell reads first.",
     )
     completion.add_argument("shell", metavar="SHELL", help="The shell is bash, zsh or fish.")
 
