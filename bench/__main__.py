@@ -20,7 +20,9 @@
 
 `python -m bench memories`: what a window of a memory that fades costs, and what it is worth to know it.
 
-`python -m bench studies`: how much of a study's time is spent in kernels.
+`python -m bench studies`: how much of a study's time is spent in kernels, what it takes to go on.
+
+`python -m bench sweep`: what a study of 27 environments x 3 agents x 100 seeds takes to be looked at.
 
 `python -m bench steps`: what a step costs when Python decides, and 1,000 environments of Gymnasium at once.
 
@@ -52,6 +54,7 @@ from . import (
     startup,
     steps,
     studies,
+    sweep,
     track,
     windows,
 )
@@ -73,6 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
         "misfits": misfits,
         "memories": memories,
         "studies": studies,
+        "sweep": sweep,
         "steps": steps,
         "live": live,
         "startup": startup,

@@ -31,20 +31,21 @@ STUDY = {
     "agent": {"O3M": {"type": "O3M", "m": 2, "gamma": -3.0, "L": 20}},
 }
 SETTINGS, SEEDS = 10_000, 10
-#: A fresh process that resumes the study: seconds to parse it, to resume it, of a summary; peak memory.
+#: A fresh process that resumes the study: seconds to parse it, to resume it (clock, processor), of a summary;
+#: peak memory.
 RESUME = """
 import json, resource, sys, time
 import fastlbm as lbm
 from fastlbm.experiments import study as _
 begin = time.perf_counter()
 study = lbm.Study.from_dict(json.load(open(sys.argv[1])))
-parsed = time.perf_counter()
+parsed, work = time.perf_counter(), time.process_time()
 results = study.run(sys.argv[2], progress=False)
-resumed = time.perf_counter()
+resumed, work = time.perf_counter(), time.process_time() - work
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 rows = len(results.frame)
 results.summary()
-print(json.dumps([parsed - begin, resumed - parsed, time.perf_counter() - resumed, peak, rows]))
+print(json.dumps([parsed - begin, resumed - parsed, work, time.perf_counter() - resumed, peak, rows]))
 """
 
 
@@ -81,7 +82,7 @@ def write_pieces(document: dict[str, Any], out: Path, seeds_in_piece: int) -> No
         os.fsync = sync
 
 
-def resume(settings: int, seeds_in_piece: int) -> list[tuple[float, float, float, float, int]]:
+def resume(settings: int, seeds_in_piece: int) -> list[tuple[float, float, float, float, float, int]]:
     """What RESUME prints for a study of so many settings, all of it there, and what the next time."""
     document = many_settings(settings)
     with tempfile.TemporaryDirectory() as folder:
@@ -95,12 +96,12 @@ def resume(settings: int, seeds_in_piece: int) -> list[tuple[float, float, float
 
 def print_resuming() -> None:
     for seeds_in_piece in (SEEDS, 1):
-        (parsed, resumed, summed, peak, rows), again = resume(SETTINGS, seeds_in_piece)
+        (parsed, resumed, work, summed, peak, rows), again = resume(SETTINGS, seeds_in_piece)
         pieces = SETTINGS * SEEDS // seeds_in_piece
         print(
             f"{SETTINGS} settings x {SEEDS} seeds in {pieces} pieces, {rows} rows: parsed in {parsed:.1f} s, "
-            f"resumed in {resumed:.1f} s, at most {peak:.0f} MB, summary in {summed:.1f} s; "
-            f"the next time, all in one file, in {again[1]:.1f} s"
+            f"resumed in {resumed:.1f} s ({work:.1f} of the processor), at most {peak:.0f} MB, summary in "
+            f"{summed:.1f} s; the next time in {again[1]:.1f} s ({again[2]:.1f})"
         )
 
 

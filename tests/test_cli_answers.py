@@ -15,7 +15,7 @@ import pytest
 import fastlbm as lbm
 from fastlbm import cli
 from fastlbm.cli.printing import telling_of_compiling
-from fastlbm.cli.upkeep import completion_script
+from fastlbm.cli.upkeep import _commands, completion_script, fish_script
 from tests.experiments.conftest import TEXT
 
 MODEL = ["--theta", "0.6,0.8", "--m", "1", "--gamma=-2"]
@@ -147,7 +147,37 @@ def test_completion_is_for_shells_that_are_known(capsys: pytest.CaptureFixture[s
     assert cli.main(["completion", "zsh"]) == 0
     assert capsys.readouterr().out.startswith("autoload -U +X bashcompinit && bashcompinit\n")
     assert cli.main(["completion", "tcsh"]) == 2
-    assert "SHELL must be bash or zsh, got 'tcsh'" in capsys.readouterr().err
+    assert "SHELL must be one of bash, zsh, fish, got 'tcsh'" in capsys.readouterr().err
+
+
+def test_fish_gets_every_command_and_option_with_its_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["completion", "fish"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for name, command in _commands(cli._parser()).items():
+        assert sum(f" -a {name} -d '" in line for line in lines) == 1
+        here = [line for line in lines if f"'__fish_seen_subcommand_from {name}'" in line]
+        for action in command._actions:
+            if action.option_strings:
+                (line,) = [line for line in here if f" -l {action.option_strings[-1][2:]} " in line]
+                assert (" -r " in line) == (action.nargs != 0)
+    assert all(line.replace("\\'", "").count("'") % 2 == 0 for line in lines)
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("fastlbm pl", {"plan", "plot"}),
+        ("fastlbm plan --cy", {"--cycle", "--cycle-up-to"}),
+        ("fastlbm completion b", {"bash"}),
+        ("fastlbm study sm", {"small.toml"}),
+    ],
+)
+def test_fish_completes(typed: str, offered: set[str], tmp_path: Path) -> None:
+    (tmp_path / "small.toml").touch()
+    script = f"{fish_script(cli._parser())}\ncomplete -C '{typed}'"
+    done = subprocess.run(["fish", "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert {line.split("\t")[0] for line in done.stdout.splitlines()} == offered
 
 
 COMPILE = """

@@ -142,3 +142,25 @@ def test_many_panels_go_on_pages(tmp_path: Path) -> None:
     assert (tmp_path / "regret.pdf").read_bytes().count(b"/Type /Page\n") == 2 or b"/Count 2" in (
         tmp_path / "regret.pdf"
     ).read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["against", "growth"])
+@pytest.mark.parametrize("values", [[1, 2], [1, 2, 4], [2], [-3.0, -2.5, -2.0], [100, 101, 5000]])
+def test_ticks_are_at_the_values_if_their_labels_fit(kind: str, values: list[float]) -> None:
+    if kind == "growth":
+        x = np.abs(np.array(values, dtype=float))
+        panel = plots.Growth([plots.Line("a", x, x)], bound=plots.Line("Theorem 1", x, x))
+        figure = plots.draw_growth({str(k): panel for k in range(3)})
+    else:
+        x = np.array(values)
+        line = plots.Curve("a", x=x, mean=x, low=x - 1, high=x + 1)
+        figure = plots.draw_against({str(k): [line] for k in range(3)}, xlabel="m", ylabel="regret")
+    FigureCanvasAgg(figure).draw()
+    axis = figure.axes[0].xaxis
+    shown = [label.get_text() for label in axis.get_ticklabels()]
+    fits = values != [100, 101, 5000]
+    assert (shown == [f"{value:g}" for value in sorted(x)]) == fits
+    boxes = [label.get_window_extent() for label in axis.get_ticklabels() if label.get_text()]
+    assert not any(overlap(one, two) for one, two in itertools.pairwise(boxes))
+    if fits:
+        assert axis.get_minorticklocs().tolist() == []

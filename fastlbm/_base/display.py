@@ -18,17 +18,24 @@ _NUMBERS, _TEXT, _COLUMNS, _ROWS = 12, 200, 200, 30
 def short(value: Any) -> str:
     """The value in a few words.
 
-    >>> short(np.zeros((30, 2))), short({"a": 1}), short(1 / 3)
-    ('<array (30, 2)>', '<dict of 1>', '0.333333')
+    >>> short(np.zeros((30, 2))), short({"a": 1}), short(1 / 3), short(np.array([1 / 3, 1.0]))
+    ('<array (30, 2)>', '<dict of 1>', '0.333333', '[0.333333, 1.0]')
     """
     if isinstance(value, np.ndarray):
-        return repr(value.tolist()) if value.size <= _NUMBERS else f"<array {value.shape}>"
+        return _digits(value.tolist()) if value.size <= _NUMBERS else f"<array {value.shape}>"
     if isinstance(value, Mapping):
         return f"<dict of {len(value)}>"
     if isinstance(value, float):
         return f"{value:.6g}"
     text = repr(value)
     return text if len(text) <= _TEXT else f"<{type(value).__name__}>"
+
+
+def _digits(value: Any) -> str:
+    """Nested lists with as many digits as a number has alone."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_digits, value))}]"
+    return repr(float(f"{value:.6g}")) if isinstance(value, float) else repr(value)
 
 
 def as_table(title: str, facts: Mapping[str, Any]) -> str:

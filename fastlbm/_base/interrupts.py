@@ -1,4 +1,4 @@
-"""Ctrl-C while compiled code runs: owns the thread in which long work is done, so that it can be heard.
+"""Ctrl-C: owns the thread in which long compiled work is done, so that it is heard, and when it must wait.
 
 Python looks at signals in the main thread alone, between two of its own instructions. A search for a long
 block may be a minute of compiled code without any. So the main thread hands such work to another one and
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib
 import math
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -20,6 +22,35 @@ T = TypeVar("T")
 _LOOK = 0.1
 #: Seconds of work that are not worth a thread.
 _SHORT = 1.0
+
+
+@contextlib.contextmanager
+def deferred() -> Iterator[None]:
+    """Ctrl-C in here is heard at the end.
+
+    For imports: an interrupt in the middle of one may be swallowed by the module, which is half there then,
+    or leave a lock of Python's behind, for which other threads wait for ever.
+    """
+    mine = threading.current_thread() is threading.main_thread()
+    if not mine or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    heard: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if heard:
+        raise KeyboardInterrupt
+
+
+def load(*names: str) -> None:
+    """Import these modules, also if Ctrl-C comes meanwhile, as a whole; one that is not there is left out."""
+    with deferred():
+        for name in names:
+            with contextlib.suppress(ImportError):  # whoever needs it says so
+                importlib.import_module(name)
 
 
 def interruptible(

@@ -26,7 +26,7 @@ from ..model.actions import ActionSet, Ball
 from ..model.memory_matrix import check_memory_matrix
 from .auto_plans import Plans
 from .base import LearningAgent
-from .candidates import Log, pairs_of
+from .candidates import Log, marginals, pairs_of
 from .learners import Task, make_config
 from .misfit import Misfit, Stretch
 from .offers import arms_among
@@ -166,18 +166,8 @@ class AutoPolicy(BlockPolicy):
 
     def beliefs(self) -> dict[str, Any]:
         weights = np.exp(self.log_posterior())
-        memories: dict[int, float] = {}
-        gammas: dict[float, float] = {}
-        for j, weight in zip(self.alive, weights, strict=True):
-            m, gamma = self.pairs[j]
-            memories[m] = memories.get(m, 0.0) + float(weight)
-            gammas[gamma] = gammas.get(gamma, 0.0) + float(weight)
-        return {
-            **super().beliefs(),
-            "memory": dict(sorted(memories.items())),
-            "gamma": dict(sorted(gammas.items())),
-            "misfit": bool(self.marks[TOLD]),
-        }
+        believed = marginals((self.pairs[j] for j in self.alive), weights)
+        return {**super().beliefs(), **believed, "misfit": bool(self.marks[TOLD])}
 
     def details(self) -> dict[str, Any]:
         return self.log.columns(("step", "m", "gamma", "probability", "noise", "misfit"))

@@ -289,3 +289,17 @@ def _pairs_of(
             if pair not in pairs:
                 pairs.append(pair)
     return tuple(pairs)
+
+
+def marginals(pairs: Iterable[Pair], weights: Array) -> dict[str, dict[Any, float]]:
+    """The probabilities of each m and each gamma, from those of the pairs.
+
+    >>> marginals([(0, -1.0), (2, -1.0)], np.array([0.25, 0.75]))
+    {'memory': {0: 0.25, 2: 0.75}, 'gamma': {-1.0: 1.0}}
+    """
+    memory: dict[Any, float] = {}
+    gamma: dict[Any, float] = {}
+    for pair, weight in zip(pairs, weights, strict=True):
+        for found, value in zip((memory, gamma), pair, strict=True):
+            found[value] = found.get(value, 0.0) + float(weight)
+    return {"memory": dict(sorted(memory.items())), "gamma": dict(sorted(gamma.items()))}

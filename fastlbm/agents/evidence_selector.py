@@ -32,7 +32,7 @@ from ..kernels.powers import eigenvalue_floor
 from ..kernels.rewards import gram_scale
 from ..model.actions import ActionSet
 from ..model.lbm import LBM
-from .candidates import CandidateAgent, MemberPolicy, Pair
+from .candidates import CandidateAgent, MemberPolicy, Pair, marginals
 from .learners import LearnerPolicy
 from .policy import PastBlock, Policy, Rng
 
@@ -197,6 +197,9 @@ class SelectorPolicy(MemberPolicy):
             raise ValueError("candidates must have features that a regression can hold, got none: rescale A0")
         posterior: Array = evidence - logsumexp(evidence)
         return posterior
+
+    def beliefs(self) -> dict[str, Any]:
+        return {**super().beliefs(), **marginals(self.agent.candidates, np.exp(self.log_posterior()))}
 
     def plan_next_block(self) -> None:
         if plans_made(self.block) > 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from .._base.interrupts import load
 from .options import Commands, Parser, add_command, add_force, add_json, add_model, integer
 from .printing import print_json, progress, telling_of_compiling, yes
 
@@ -60,6 +61,7 @@ def add_commands(commands: Commands[Parser]) -> None:
 
 
 def _model(options: argparse.Namespace) -> LBM:
+    load("fastlbm.planning.bounds", "fastlbm.planning.cycles", "tqdm.auto")
     import numpy as np
 
     from ..model.lbm import LBM
@@ -69,6 +71,7 @@ def _model(options: argparse.Namespace) -> LBM:
 
 
 def _plan(options: argparse.Namespace) -> int:
+    load("matplotlib.figure", "matplotlib.backends.backend_agg", "fastlbm.plots")
     from .. import plots
 
     env = _model(options)

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from .._base.interrupts import deferred
+
 
 def complain(words: str) -> None:
     print(f"fastlbm: {words}", file=sys.stderr)
@@ -46,6 +48,10 @@ def yes(fact: bool) -> str:
 @contextlib.contextmanager
 def telling_of_compiling(quiet: bool = False) -> Iterator[None]:
     """Whoever waits for the compiler is told so, once; on a terminal with the number of functions so far."""
+    with deferred():
+        from numba.core.registry import cpu_target
+
+        cpu_target.target_context.refresh()  # imports what threads would import at their first call
     before = os.environ.get("FASTLBM_QUIET")
     os.environ["FASTLBM_QUIET"] = "1"  # the core, which tells whoever calls it from Python, is silent here
     try:

@@ -6,10 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .._base.interrupts import load
 from .options import Commands, Parser, add_command, add_force, add_json, integer, numbers, words
 from .printing import print_json, progress, telling_of_compiling
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ..experiments.results import StudyResults
     from ..experiments.study import Study
 
@@ -115,25 +118,38 @@ def _add_plot(commands: Commands[Parser]) -> None:
 
 
 def _study(options: argparse.Namespace) -> int:
-    from ..experiments.study import Study
-
     if options.jobs is not None and options.jobs < 1:
         raise ValueError(
             f"--jobs must be the number of threads that work, at least 1, got {options.jobs}; "
             "leave it out for one thread a core"
         )
-    study = Study.from_toml(options.file)
-    out = Path(options.out or Path(options.file).with_suffix(""))
-    with telling_of_compiling(options.quiet):
-        results = _run(study, out, options)
-    summary = results.summary()
+    file = Path(options.file)
+    out = Path(options.out or (file.with_suffix("") if file.name else file))  # a dot is told to be no file
+    name, summary = _answer(file, out, options)
     if options.json:
         rows = summary.to_dict(orient="records")
-        print_json({"study": results.name, "folder": str(out.resolve()), "summary": rows})
+        print_json({"study": name, "folder": str(out.resolve()), "summary": rows})
         return 0
     print(summary.to_string(index=False, float_format=lambda x: f"{x:.4g}"))
     print(f"results in {out.resolve()}; draw them with: fastlbm plot {out}")
     return 0
+
+
+def _answer(file: Path, out: Path, options: argparse.Namespace) -> tuple[str, pd.DataFrame]:
+    """The name of the study and its summary, computed if it is not there."""
+    load("pandas", "pyarrow.parquet", "fastlbm.experiments.finished")
+    from ..experiments.finished import summary_of_finished
+
+    found = summary_of_finished(file, out)
+    if found is not None:
+        return found
+    load("fastlbm.experiments.study", "tqdm.auto")
+    from ..experiments.study import Study
+
+    study = Study.from_toml(file)
+    with telling_of_compiling(options.quiet):
+        results = _run(study, out, options)
+    return results.name, results.summary()
 
 
 def _run(study: Study, out: Path, options: argparse.Namespace) -> StudyResults:
@@ -156,15 +172,17 @@ def _require_study(name: str) -> None:
 
 def read_folder(name: str) -> StudyResults:
     """The results in the folder of a study; nothing that came with it is run."""
+    load("fastlbm.experiments.study", "pandas", "pyarrow.parquet", "tqdm.auto")
     from ..experiments.study import Study
 
     return Study.from_results(name).results(name)
 
 
 def _plot(options: argparse.Namespace) -> int:
+    _require_study(options.dir)
+    load("matplotlib.figure", "matplotlib.backends.backend_agg", "fastlbm.plots")
     from .. import plots
 
-    _require_study(options.dir)
     path = Path(options.out or Path(options.dir) / f"{options.kind}.png")
     path = plots.picture_path(str(path), replace=options.force)
     first = plots.page_paths(path, 2)[0]
@@ -181,9 +199,9 @@ def _plot(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
+    _require_study(options.dir)
     from ..experiments.export import ENDINGS, new_file
 
-    _require_study(options.dir)
     path = new_file("FILE", options.file, ENDINGS, options.force)
     print(read_folder(options.dir).export(path, replace=options.force).resolve())
     return 0
@@ -192,10 +210,11 @@ def _export(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> int:
     import warnings
 
+    _require_study(options.dir)
+    load("fastlbm.experiments.report", "plotly.offline")
     from ..experiments.export import new_file
     from ..experiments.report import require_plotly
 
-    _require_study(options.dir)
     path = new_file("out", options.out or Path(options.dir) / "report.html", (".html", ".htm"), options.force)
     require_plotly()
     with warnings.catch_warnings(record=True) as told:

@@ -7,6 +7,8 @@ import argparse
 from .options import Commands, Parser, add_command, add_json
 from .printing import complain, print_json
 
+#: Shells that are known.
+SHELLS = ("bash", "zsh", "fish")
 #: For `complete` of bash, which zsh has as well after bashcompinit.
 _BASH = """\
 _fastlbm() {{
@@ -20,6 +22,12 @@ _fastlbm() {{
     if ((COMP_CWORD > 1)) && [[ $word != -* ]]; then COMPREPLY+=($(compgen -f -- "$word")); fi
 }}
 complete -o filenames -F _fastlbm fastlbm
+"""
+
+#: For fish: a line for each command and option.
+_FISH = """\
+complete -c fastlbm -n __fish_use_subcommand -f
+{lines}
 """
 
 
@@ -48,9 +56,10 @@ def add_commands(commands: Commands[Parser]) -> None:
         _completion,
         help="print the script that completes commands and options in a shell",
         description='Print the script that completes commands and options. In bash: eval "$(fastlbm '
-        'completion bash)"; in zsh the same with zsh; put the line into the file that the shell reads first.',
+        'completion bash)"; in zsh the same with zsh; in fish: fastlbm completion fish | source. '
+        "Put it into the file that the shell reads first.",
     )
-    completion.add_argument("shell", metavar="SHELL", help="The shell is bash or zsh.")
+    completion.add_argument("shell", metavar="SHELL", help="The shell is bash, zsh or fish.")
 
 
 def _doctor(options: argparse.Namespace) -> int:
@@ -107,22 +116,52 @@ def _compile(options: argparse.Namespace) -> int:
 
 
 def _completion(options: argparse.Namespace) -> int:
-    if options.shell not in ("bash", "zsh"):
-        raise ValueError(f"SHELL must be bash or zsh, got {options.shell!r}")
+    if options.shell not in SHELLS:
+        raise ValueError(f"SHELL must be one of {', '.join(SHELLS)}, got {options.shell!r}")
+    if options.shell == "fish":
+        print(fish_script(options.parser), end="")
+        return 0
     start = "autoload -U +X bashcompinit && bashcompinit\n" if options.shell == "zsh" else ""
     print(start + completion_script(options.parser), end="")
     return 0
 
 
-def completion_script(parser: Parser) -> str:
-    """The script for a shell: the commands of the parser, and the options of each."""
-    commands: dict[str, Parser] = {}
+def _commands(parser: Parser) -> dict[str, Parser]:
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            commands = dict(action.choices)
+            return dict(action.choices)
+    return {}
+
+
+def fish_script(parser: Parser) -> str:
+    """The script for fish, in which every option has its first sentence."""
+    lines = []
+    for name, command in _commands(parser).items():
+        words = (command.description or "").partition(".")[0]
+        lines.append(f"complete -c fastlbm -n __fish_use_subcommand -a {name} -d {_quoted(words)}")
+        here = f"complete -c fastlbm -n '__fish_seen_subcommand_from {name}'"
+        if name == "completion":
+            lines.append(f"{here} -f -a '{' '.join(SHELLS)}'")
+        for action in command._actions:
+            if action.option_strings:
+                long = action.option_strings[-1].removeprefix("--")
+                value = "" if action.nargs == 0 else " -r"
+                told = (action.help or "").partition(". ")[0].removesuffix(".")
+                lines.append(f"{here} -l {long}{value} -d {_quoted(told)}")
+    return _FISH.format(lines="\n".join(lines))
+
+
+def _quoted(text: str) -> str:
+    """A text for fish, in one pair of quotes."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def completion_script(parser: Parser) -> str:
+    """The script for bash and zsh: the commands of the parser, and the options of each."""
+    commands = _commands(parser)
     cases = []
     for name, command in commands.items():
         options = [word for action in command._actions for word in action.option_strings]
-        values = "bash zsh " if name == "completion" else ""
+        values = f"{' '.join(SHELLS)} " if name == "completion" else ""
         cases.append(f'        {name}) words="{values}{" ".join(options)}" ;;')
     return _BASH.format(cases="\n".join(cases), commands=" ".join(commands))

@@ -36,23 +36,33 @@ class Question(NamedTuple):
     steps: Integers
 
 
+class Refusal(NamedTuple):
+    """A question without an answer, and why there is none."""
+
+    question: Question
+    error: ValueError
+
+
 class Comparators:
     """The answers that were computed so far, each once."""
 
     def __init__(self) -> None:
         self._models: dict[tuple[Any, ...], _Model] = {}
 
-    def compute(self, questions: Iterable[Question], progress: bool | str = False) -> None:
-        """Answer all of them, by one thread a core; the questions about a model by one thread."""
+    def compute(self, questions: Iterable[Question], progress: bool | str = False) -> list[Refusal]:
+        """Answer all, by one thread a core, those about a model by one thread; those without an answer."""
         asked: dict[int, tuple[_Model, list[Question]]] = {}
         for question in questions:
             model = self._model(question.env)
             if not model.knows(question):
                 asked.setdefault(id(model), (model, []))[1].append(question)
         tasks = [(None, {"model": model, "questions": mine}) for model, mine in asked.values()]
+        refused: list[Refusal] = []
         with Progress(len(tasks), "comparators", shown=progress) as bar, Pool() as pool:
-            for _ in pool.completed(_answer_all, tasks):
+            for _, mine in pool.completed(_answer_all, tasks):
+                refused += mine
                 bar.add(1)
+        return refused
 
     def answer(self, question: Question) -> Array:
         """The comparator at the steps."""
@@ -109,9 +119,14 @@ class _Model:
         return self._bounds[T]
 
 
-def _answer_all(model: _Model, questions: list[Question]) -> None:
+def _answer_all(model: _Model, questions: list[Question]) -> list[Refusal]:
+    refused = []
     for question in questions:
-        model.answer(question)
+        try:  # a cycle needs sets that stay, a bound a memory that ends
+            model.answer(question)
+        except ValueError as error:
+            refused.append(Refusal(question, error))
+    return refused
 
 
 def bound_of(env: LBM, T: Array | Integers) -> Array:

@@ -31,6 +31,7 @@ from ..agents import Agent
 from ..model.actions import ACTION_SETS, ActionSet
 from ..model.lbm import LBM
 from ..running.episode import SPACINGS, check_pair
+from .documents import DEFAULTS, TOP
 from .instances import Instances
 from .mistakes import LISTS, Invalid, KeyPath, StudyError, told
 from .own_types import Code, Described, DescribedAgent, DescribedEnvironment
@@ -47,13 +48,9 @@ FROM_ENV = {
     "decay": "decay",
     "response": "response",
 }
-#: The keys at the top of the file.
-TOP = ("name", "seed", "seeds", "T", "record", "spacing", "env", "agent", "code")
 Lists = dict[str, list[Any]]
 #: What a table of an environment describes.
 Environment = LBM | Instances | DescribedEnvironment
-#: The name of a study that gives none.
-UNNAMED = "study"
 #: Cells of a study, a guard against a grid that was not meant.
 MOST_CELLS = 100_000
 #: The largest integer of a file, and the most recorded points of a run: each is a row.
@@ -149,19 +146,15 @@ def parse(
 
 def _study(document: dict[str, Any], folder: Path | None, trusted: bool) -> Spec:
     _require_known((), document, TOP)
-    name = document.get("name", UNNAMED)
+    name = document.get("name", DEFAULTS["name"])
     if not isinstance(name, str) or not re.fullmatch(r"[\w .,()+-]{1,100}", name):
         raise Invalid(("name",), f"must be a short text of letters, digits and .,()+-, got {name!r}")
     numbers = {
-        key: _integer((key,), document.get(key, default), low, high)
-        for key, default, low, high in (
-            ("seed", 0, 0, LARGEST),
-            ("seeds", 20, 1, LARGEST),
-            ("record", 200, 1, MOST_POINTS),
-        )
+        key: _integer((key,), document.get(key, DEFAULTS[key]), low, high)
+        for key, low, high in (("seed", 0, LARGEST), ("seeds", 1, LARGEST), ("record", 1, MOST_POINTS))
     }
     spacing = _checked(
-        ("spacing",), validation.choice, "spacing", document.get("spacing", "linear"), SPACINGS
+        ("spacing",), validation.choice, "spacing", document.get("spacing", DEFAULTS["spacing"]), SPACINGS
     )
     shared = _horizons(("T",), document["T"]) if "T" in document else []
     texts = document.get("code", {})

@@ -81,7 +81,10 @@ class Results(Displayed):
     def plot(
         self, kind: str = "reward", comparator: str = "opt", band: str = "bootstrap", **look: Any
     ) -> Figure:
-        """Curves with bands, see `StudyResults.plot`."""
+        """Curves with bands, see `StudyResults.plot`; the title has the parameters of the model."""
+        told = of_env(self.env) if isinstance(self.env, LBM) else {}
+        title = ", ".join(f"{name}={told[name]:g}" for name in ("d", "m", "gamma", "sigma") if name in told)
+        look.setdefault("envs", {"environment": title})
         return self.as_study().plot(kind, comparator, band, **look)
 
 

@@ -11,18 +11,25 @@ from ..model.lbm import LBM
 from ..running.seeds import streams
 from .grammar import Spec
 
+#: What is drawn of what an agent believes.
+POSTERIOR = ("memory", "gamma", "theta", "spread")
 
-def replay(spec: Spec, env_name: str, agent_name: str, T: int, steps: int) -> dict[str, Any] | None:
-    """What an agent did in the first steps of seed 0: actions (d, steps), rewards, plans, beliefs in words.
+
+def replay(
+    spec: Spec, env_name: str, agent_name: str, T: int, steps: int, number: int = 0
+) -> dict[str, Any] | None:
+    """What an agent did in the first steps of a seed: actions (d, steps), rewards, plans, what it believes.
+
+    Beliefs are there in words and, for a picture, as the numbers of `Live.explain`.
 
     The decisions are those of the run: a live policy and a run share their code and their random numbers.
     None if the agent or the environment is of one's own: reading results runs no code that came with them.
     """
     cell = next(c for c in spec.cells if (c.env_name, c.agent_name, c.T) == (env_name, agent_name, T))
-    env, n = cell.model(0), min(T, steps)
+    env, n = cell.model(number), min(T, steps)
     if not isinstance(env, LBM) or not isinstance(cell.agent, Agent):
         return None
-    seed = np.random.SeedSequence(spec.seed, spawn_key=(0,))
+    seed = np.random.SeedSequence(spec.seed, spawn_key=(number,))
     live, noise = cell.agent.start(env, seed), env.draw_noise(n, streams(seed)[0])
     actions, rewards = np.empty((n, env.d)), np.empty(n)
     m = int(min(env.m, n))
@@ -31,10 +38,11 @@ def replay(spec: Spec, env_name: str, agent_name: str, T: int, steps: int) -> di
         past = actions[max(k - m, 0) : k]
         rewards[k] = env.expected_rewards(actions[k : k + 1], history=past)[0]
         live.update(float(rewards[k] + noise[k]))
-    first, *told = str(live.explain()).splitlines() if live.theta is not None else [""]
-    return {
-        "actions": actions.T.round(3),
-        "rewards": rewards,
-        "plans": live.plans,
-        "beliefs": f"{first} " + "; ".join(line.strip() for line in told),
-    }
+    found = {"actions": actions.T.round(3), "rewards": rewards, "plans": live.plans}
+    if live.theta is None:
+        return found
+    explanation = live.explain()
+    first, *told = str(explanation).splitlines()
+    words = f"{first} " + "; ".join(line.strip() for line in told)
+    numbers = explanation.as_dict()
+    return {**found, "beliefs": words, "posterior": {name: numbers[name] for name in POSTERIOR}}

@@ -22,7 +22,8 @@ from ..model.lbm import LBM
 from .comparators import COMPARATORS, Comparators, Question, bound_of
 from .export import ENDINGS, latex_table, new_file, write_rows
 from .parameters import NAMES, of_env_names
-from .statistics import BANDS, adjusted_for_many, band_of, intervals, paired_tests
+from .statistics import BANDS, band_of
+from .summaries import paired_rows, summarised
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +57,7 @@ class StudyResults(Displayed):
     instances: Mapping[str, Callable[[int], LBM]] = field(default_factory=dict, repr=False)
     #: The study's document, versions and times; and how the beginning of a run is played again.
     facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    replay: Callable[[str, str, int, int], dict[str, Any] | None] | None = field(default=None, repr=False)
+    replay: Callable[..., dict[str, Any] | None] | None = field(default=None, repr=False)
 
     def _facts(self) -> dict[str, Any]:
         found: dict[str, Any] = {"name": self.name, "rows": len(self.frame)}
@@ -79,27 +80,10 @@ class StudyResults(Displayed):
         in the same environment and horizon (Benjamini and Hochberg), NaN for the best one itself. `seeds` is
         the number of seeds that all of these agents have, over which the means are taken.
         """
-        import pandas as pd
-
         confidence = _confidence(confidence)
         self._tell_missing()
         last = self.frame[self.frame["t"] == self.frame["T"]]
-        rows = []
-        for (env, T), group in last.groupby(["env", "T"], sort=False):
-            table = group.pivot(index="seed", columns="agent", values="reward")[group["agent"].unique()]
-            if len(group) < table.size:  # a mean over other seeds would be no comparison
-                table = table[table.index.isin(_paired_rows(group)["seed"])]
-            if table.empty:
-                continue
-            values = table.to_numpy()
-            means, best = values.mean(axis=0), int(values.mean(axis=0).argmax())
-            tests = np.delete(paired_tests(values[:, [best]] - values), best)
-            adjusted = adjusted_for_many(tests)
-            columns = (means, *intervals(values, confidence), np.insert(adjusted, best, np.nan))
-            for agent, row in zip(table, np.stack(columns, axis=1).tolist(), strict=True):
-                rows.append((env, T, agent, len(table), *row))
-        names = ["env", "T", "agent", "seeds", "mean", "low", "high", "p_vs_best"]
-        return pd.DataFrame(rows, columns=names)
+        return summarised(last, confidence)
 
     @cached_property
     def settings(self) -> pd.DataFrame:
@@ -266,14 +250,18 @@ class StudyResults(Displayed):
         missing, opponent = self._tell_missing(), f"regret against {COMPARATORS[comparator]}"
         rows = self.paired_rows(chosen, shown)
         if kind != "reward":
-            self._comparators.compute(self.questions(rows, kind, comparator, against), progress)
-        bands = "" if band == "none" or kind == "loglog" else f"bands: {BANDS[band].format(confidence)}"
+            questions = self.questions(rows, kind, comparator, against)
+            for refused in self._comparators.compute(questions, progress):
+                raise refused.error
+        name = "bands" if against is None else "bars"
+        bands = "" if band == "none" or kind == "loglog" else f"{name}: {BANDS[band].format(confidence)}"
         note = "; ".join(filter(None, [opponent if kind != "reward" else "", bands, missing]))
         versus = None if kind == "reward" else comparator
         common: dict[str, Any] = {"size": size, "axes": ax}
         if against is not None:
             panels: dict[str, Any] = self._against(rows, against, versus, (band, confidence))
-            common |= {"xlabel": against, "ylabel": self.what_of(kind, chosen)}
+            what = self.what_of(kind, chosen).removeprefix("cumulative ")
+            common |= {"xlabel": against, "ylabel": f"final {what}"}
             draw: Callable[..., Figure] = plots.draw_against
         elif kind == "loglog":
             panels = {chosen[env]: self._growth(env, mine, comparator) for env, mine in rows.items()}
@@ -302,7 +290,7 @@ class StudyResults(Displayed):
         order = {name: k for k, name in enumerate(agents)}
         found = {}
         for env in envs:
-            mine = _paired_rows(self.frame[(self.frame["env"] == env) & self.frame["agent"].isin(order)])
+            mine = paired_rows(self.frame[(self.frame["env"] == env) & self.frame["agent"].isin(order)])
             if len(mine):
                 place = np.argsort(mine["agent"].map(order).to_numpy(), kind="stable")
                 mine = mine.iloc[place]
@@ -365,7 +353,8 @@ class StudyResults(Displayed):
         groups = last.groupby(others, sort=False, observed=True, dropna=False) if others else [((), last)]
         panels: dict[str, list[plots.Curve]] = {}
         for values, group in groups:
-            words = ", ".join(f"{other}={_short(value)}" for other, value in zip(others, values, strict=True))
+            there = [(other, value) for other, value in zip(others, values, strict=True) if value == value]
+            words = ", ".join(f"{other}={_short(value)}" for other, value in there)
             panels[words] = [
                 _curve_over(agent, mine, name, band) for agent, mine in group.groupby("agent", sort=False)
             ]
@@ -422,10 +411,3 @@ def _short(value: Any) -> str:
 
 def _confidence(value: float) -> float:
     return validation.real("confidence", value, low=0.0, high=1.0, open_low=True, open_high=True)
-
-
-def _paired_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows, of one environment, of the seeds that are there for all of its agents and horizons."""
-    there = rows[["agent", "T", "seed"]].drop_duplicates()
-    counts, most = there["seed"].value_counts(), len(there[["agent", "T"]].drop_duplicates())
-    return rows if (counts == most).all() else rows[rows["seed"].isin(counts.index[counts == most])]

@@ -43,7 +43,6 @@ from filelock import FileLock, Timeout
 
 from .._base import files
 from .._version import NUMBERS, __version__
-from .parameters import as_columns
 from .pieces import (
     COLUMNS,
     Columns,
@@ -63,6 +62,8 @@ if TYPE_CHECKING:
 
 #: Version 1 of the format, whose pieces have a digest of their rows alone, is read as well.
 FORMAT, VERSION = "fastlbm study", 2
+#: Files among the pieces above which all of them become one, whatever their cells.
+MOST_FILES = 5000
 #: What a manifest must have, and of which type.
 MANIFEST = {"name": str, "fingerprint": str, "study": dict}
 #: What a manifest says of where it comes from.
@@ -287,6 +288,8 @@ class Store:
 
         A file takes 0.2 ms to be opened, read and checked, whatever is in it.
         """
+        from .parameters import as_columns  # and models with them, which reading does not need
+
         current = [piece.numbers == NUMBERS for piece in contents.pieces]
         mine = [k for k in range(len(contents)) if contents.is_own_file(k) and current[k]]
         if len(mine) < 2:

@@ -25,12 +25,13 @@ from .._version import NUMBERS
 from ..model.lbm import LBM
 from ..running.episode import play_episode, recorded_steps
 from . import grammar
-from .grammar import UNNAMED, Cell, Spec
+from .documents import UNNAMED
+from .grammar import Cell, Spec
 from .parameters import as_columns, of_agent, of_env, of_piece, setting
 from .pieces import COLUMNS, Contents
 from .replay import replay
 from .results import StudyResults
-from .store import Store, StoreError
+from .store import MOST_FILES, Store, StoreError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,9 +41,7 @@ PIECE_SECONDS, MOST_SEEDS = 0.3, 1024
 #: Seconds after which a piece ends with the seeds that it has; the others are another piece's.
 LONGEST_PIECE = 1.0
 #: Pieces of a folder above which those of a cell are merged when all are there.
-MOST_PIECES = 2000
-#: Files among the pieces above which all of them become one, whatever their cells.
-MOST_FILES = 5000
+MOST_PIECES = 300
 #: Seconds of a step until a piece was timed: about what O3M takes.
 STEP_SECONDS = 1e-5
 #: What a study shows of its cells, and how that is called.
@@ -280,14 +279,14 @@ def _frame(spec: Spec, keys: Sequence[str], contents: Contents) -> pd.DataFrame:
     count = np.searchsorted(setting, mine, side="right") - begin
     cell = np.repeat(np.arange(len(mine)), count)
     order = order[np.arange(len(cell)) - np.repeat(np.cumsum(count) - count - begin, count)]
-    names = {
-        "env": np.array([c.env_name for c in spec.cells], dtype=object)[cell],
-        "agent": np.array([c.agent_name for c in spec.cells], dtype=object)[cell],
+    names = {  # taken from a few texts: to make each row's text anew takes longer than all else here
+        "env": pd.Series([c.env_name for c in spec.cells]).array.take(cell),
+        "agent": pd.Series([c.agent_name for c in spec.cells]).array.take(cell),
         "T": np.array([c.T for c in spec.cells], dtype=np.int64)[cell],
     }
     values = {name: contents.column(name)[order] for name in COLUMNS}
     told = [of_env(c.env) | of_agent(c.agent) for c in spec.cells]
-    return pd.DataFrame({**names, **values, **as_columns(told, cell)})
+    return pd.DataFrame({**names, **values, **as_columns(told, cell)}, copy=False)  # nobody else has them
 
 
 def _gaps(keys: Iterable[str], seeds: int, contents: Contents) -> dict[str, list[range]]:

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from numpy.typing import NDArray
 
 from .._base.types import Array
-from .style import SMALL, lay_out_legend, make_panels, place_legend, root_of, width_of, wrapped
+from .style import (
+    SMALL,
+    as_axes,
+    lay_out_legend,
+    make_panels,
+    place_legend,
+    root_of,
+    tick_values,
+    width_of,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,6 +111,7 @@ def draw_against(
                 curve.x, curve.mean, error, marker="o", markersize=3, linewidth=1.0, capsize=2, **look
             )
             handles.setdefault(curve.label, bars)
+        tick_values(panel, (x for curve in curves for x in curve.x))
     for owner in [figure] if axes is None else drawn:
         place_legend(owner, (handles[label] for label in looks), layout, outside=axes is None)
     return figure
@@ -132,6 +143,7 @@ def draw_growth(
             handles += panel.loglog(x, y, marker="o", markersize=3, linewidth=1.0, label=label, **look)
         label, x, y = growth.bound
         handles += panel.loglog(x, y, "--", color="0.4", linewidth=1.0, label=label)
+        tick_values(panel, (x for line in growth.lines for x in line.x))
         place_legend(panel, handles, layout, outside=False)  # labels differ from panel to panel
     if axes is None:
         figure.supxlabel(words, fontsize=SMALL, parse_math=False)
@@ -151,5 +163,5 @@ def _legend_width(panels: int, size: tuple[float, float] | None, axes: Axes | Se
     """Inches: a figure's, or those of somebody else's axes."""
     if axes is None:
         return width_of(panels, size) - 0.2
-    panel: Any = axes[0] if isinstance(axes, Sequence) else axes
+    panel = as_axes(axes)[0]
     return float(root_of(panel).get_figwidth() * panel.get_position().width)

@@ -120,6 +120,18 @@ def root_of(panel: Any) -> Figure:
     return figure
 
 
+def as_axes(axes: Any) -> list[Axes]:
+    """The axes that somebody gave: one, several, or an array of them as `plt.subplots` makes it."""
+    from matplotlib.axes import Axes
+
+    given = axes.ravel().tolist() if hasattr(axes, "ravel") else axes
+    panels = list(given) if isinstance(given, Sequence) else [given]
+    for panel in panels:
+        if not isinstance(panel, Axes):
+            raise TypeError(f"ax must be Matplotlib's axes, one or several, got {panel!r}")
+    return panels
+
+
 def make_panels(
     titles: Sequence[str],
     xlabel: str,
@@ -135,9 +147,11 @@ def make_panels(
     high enough for the titles and for `below` inches under the panels.
     """
     if axes is not None:
-        panels = [axes] if not isinstance(axes, Sequence) else list(axes)
+        panels = as_axes(axes)
         if len(panels) != len(titles):
             raise ValueError(f"ax must be one axes for each of the {len(titles)} panels, got {len(panels)}")
+        if size is not None:
+            raise ValueError(f"size must not be given with ax, whose figure has a size, got {size!r}")
         figure = root_of(panels[0])
         width = figure.get_figwidth() * panels[0].get_position().width
         shown = [wrapped(title, 72.0 * width, FONT) for title in titles]
@@ -159,6 +173,28 @@ def make_panels(
     for panel in panels[len(titles) :]:
         panel.set_visible(False)
     return figure, panels[: len(titles)]
+
+
+def tick_values(panel: Axes, values: Iterable[float]) -> None:
+    """Ticks of the horizontal axis at these values and nowhere else, if the labels fit beside each other."""
+    from math import isfinite, log
+
+    from matplotlib.ticker import NullLocator
+
+    every = sorted({float(value) for value in values if isfinite(value)})
+    is_log = panel.get_xscale() == "log"
+    places = [log(value) for value in every] if is_log else every
+    labels = [f"{value:g}" for value in every]
+    widths = [text_width(label, SMALL) for label in labels]
+    room = 72.0 * root_of(panel).get_figwidth() * panel.get_position().width
+    for k in range(len(every) - 1):
+        apart = (places[k + 1] - places[k]) / (places[-1] - places[0]) * room
+        if apart < (widths[k] + widths[k + 1]) / 2.0 + SMALL / 2.0:
+            return
+    if not every:
+        return
+    panel.set_xticks(every, labels)
+    panel.xaxis.set_minor_locator(NullLocator())
 
 
 def _size(size: Any) -> tuple[float, float]:

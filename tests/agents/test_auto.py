@@ -271,3 +271,21 @@ def test_arms_that_are_many() -> None:
     env = lbm.LBM(THETA, m=2, gamma=-3.0, actions=lbm.Finite(arms / np.linalg.norm(arms, axis=1)[:, None]))
     run = lbm.run(env, lbm.Auto(memories=[0, 2], gammas=[-3.0, -1.0]), T=150, seed=0)
     assert run.reward[-1] > lbm.run(env, lbm.OFUL(150), T=150, seed=0).reward[-1]
+
+
+def test_a_selector_says_what_it_believes() -> None:
+    pairs = [(0, -1.0), (1, -2.0), (1, -3.0), (2, -2.0)]
+    live = lbm.EvidenceSelector(pairs, horizon=300, L=6).start(lbm.Ball(2), seed=0)
+    env, rng = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0), np.random.default_rng(0)
+    history = np.zeros((1, 2))
+    for _ in range(120):
+        action = live.act()
+        live.update(float(env.expected_rewards(action[None], history=history)[0] + 0.1 * rng.normal()))
+        history = action[None]
+    said = live.explain()
+    weights = np.exp(live.details()["log_posterior"][-1])
+    assert said.memory == pytest.approx({m: weights[[k == m for k, _ in pairs]].sum() for m in (0, 1, 2)})
+    of_gamma = {g: weights[[k == g for _, k in pairs]].sum() for g in (-3.0, -2.0, -1.0)}
+    assert said.gamma == pytest.approx(of_gamma)
+    assert said.memory[1] > 0.9
+    assert "memory m: 1 (" in str(said)

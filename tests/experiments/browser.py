@@ -60,11 +60,15 @@ def wait_for(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
 
 def keep_screenshot(browser: Any, name: str) -> None:
     """A picture of the whole page in the folder FASTLBM_SCREENSHOTS, if there is that."""
-    folder = os.environ.get("FASTLBM_SCREENSHOTS")
-    if not folder:
-        return
-    Path(folder).mkdir(parents=True, exist_ok=True)
     import base64
 
     shot = browser.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "format": "png"})
-    Path(folder, f"{name}.png").write_bytes(base64.b64decode(shot["data"]))
+    keep_file(f"{name}.png", base64.b64decode(shot["data"]))
+
+
+def keep_file(name: str, content: bytes) -> None:
+    """A file in the folder FASTLBM_SCREENSHOTS, if there is that."""
+    folder = os.environ.get("FASTLBM_SCREENSHOTS")
+    if folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        Path(folder, name).write_bytes(content)

@@ -134,3 +134,24 @@ def test_bad_arguments_are_refused(changes: dict[str, object], error: type[Excep
     arguments: dict[str, object] = {"env": ROTTING, "agents": {"g": lbm.OracleGreedy()}, "T": 10}
     with pytest.raises(error, match=words):
         lbm.run_many(**{**arguments, **changes})  # type: ignore[arg-type]
+
+
+def test_a_plot_takes_the_axes_of_others() -> None:
+    from matplotlib.figure import Figure
+
+    env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)
+    runs = lbm.run_many(env, {"greedy": lbm.OracleGreedy(), "random": lbm.Random()}, T=20, seeds=2, record=5)
+    figure = Figure()
+    every = figure.subplots(1, 2, squeeze=False)
+    assert runs.plot(ax=every[:, :1], agents={"random": "chance"}, progress=False) is figure
+    (line,) = every[0, 0].lines
+    assert line.get_label() == "chance"
+    assert every[0, 0].get_title() == "d=2, m=1, gamma=-2, sigma=0.1"
+    assert not every[0, 1].lines
+    for given in (3, [every[0, 0], "two"], figure):
+        with pytest.raises(TypeError, match="ax must be Matplotlib's axes, one or several, got "):
+            runs.plot(ax=given, progress=False)
+    with pytest.raises(ValueError, match="ax must be one axes for each of the 1 panels, got 2"):
+        runs.plot(ax=every, progress=False)
+    with pytest.raises(ValueError, match="size must not be given with ax"):
+        runs.plot(ax=every[0, 0], size=(3.0, 2.0), progress=False)

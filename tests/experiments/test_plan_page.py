@@ -86,5 +86,6 @@ def test_the_sliders_change_the_plan(
     slide("gamma", 1)
     np.testing.assert_allclose(shown(), content["2,-1"]["actions"], atol=1e-4)
     assert f"pays {content['2,-1']['average']:.4g}" in browser.find_element("id", "words").text
+    assert browser.find_element("id", "words").text.startswith("m = 2, gamma = -1, theta = (")
     assert browser.get_log("browser") == []
     keep_screenshot(browser, "plan")

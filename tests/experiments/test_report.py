@@ -19,7 +19,15 @@ from fastlbm import cli
 from fastlbm.experiments.report import data as report_data
 from fastlbm.experiments.report.data import gather
 from fastlbm.experiments.results import StudyResults
-from tests.experiments.browser import as_desk, as_phone, keep_screenshot, open_browser, wait_for, why_not
+from tests.experiments.browser import (
+    as_desk,
+    as_phone,
+    keep_file,
+    keep_screenshot,
+    open_browser,
+    wait_for,
+    why_not,
+)
 
 NASTY = "</script><script>alert(1)</script><!--"
 DOCUMENT: dict[str, Any] = {
@@ -93,11 +101,12 @@ def test_means_and_regrets_are_those_of_the_frame(results: StudyResults) -> None
 
 def test_what_is_played_again_is_the_run(results: StudyResults) -> None:
     study = lbm.Study.from_dict(DOCUMENT)
-    for cell in study.spec.cells:
-        seed = np.random.SeedSequence(2, spawn_key=(0,))
+    for number, cell in enumerate(study.spec.cells):
+        seed = np.random.SeedSequence(2, spawn_key=(number % 5,))
         run = lbm.run(cell.env, cell.agent, cell.T, seed=seed, keep_actions=True)
         assert results.replay is not None
-        again = results.replay(cell.env_name, cell.agent_name, cell.T, 30)
+        again = results.replay(cell.env_name, cell.agent_name, cell.T, 30, number % 5)
+        assert again is not None
         np.testing.assert_allclose(again["actions"].T, run.actions[:30], atol=6e-4)
         np.testing.assert_allclose(np.cumsum(again["rewards"]), run.reward[:30])
 
@@ -105,7 +114,8 @@ def test_what_is_played_again_is_the_run(results: StudyResults) -> None:
 def test_agents_are_played_again_while_there_is_time(
     results: StudyResults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert len(gather(results, progress=False)["behaviour"]) == 8
+    played = gather(results, progress=False)["behaviour"]
+    assert [row["seed"] for row in played] == [0] * 8 + [1] * 8 + [2] * 8
     monkeypatch.setattr(report_data, "REPLAY_SECONDS", -1.0)
     content = gather(results, progress=False)
     assert content["behaviour"] == []
@@ -123,6 +133,21 @@ def test_a_comparator_that_is_not_there_is_told(tmp_path: Path) -> None:
     assert any(
         "e is not compared with the best cycle: env.actions must be" in note for note in content["notes"]
     )
+
+
+def test_what_was_asked_is_told_without_repetition(results: StudyResults) -> None:
+    content = gather(results, progress=False)
+    columns, rows = content["environments"]["columns"], content["environments"]["rows"]
+    assert [row[0] for row in rows] == list(results.envs)
+    assert [row[columns.index("gamma")] for row in rows] == [-1.0, -2.0, -3.0, -2.0]
+    assert [row[columns.index("K")] for row in rows] == [None, None, None, 2.0]
+    greedy, learner = content["players"]["rows"]
+    assert greedy == ["greedy", "OracleGreedy", "40, 90", ""]
+    assert learner[:3] == ["learner", "O3M", "40, 90"]
+    told = dict(word.split(" = ") for word in learner[3].split(", "))
+    assert (told["m"], told["gamma"]) == ("1", "that of the environment")
+    assert (told["horizon"], told["L"], told["subgaussian"]) == ("T", "5", "0.1")
+    assert told["lam"] == "1"
 
 
 def test_many_runs_have_a_report_as_well(tmp_path: Path) -> None:
@@ -219,7 +244,7 @@ def test_the_controls_change_the_picture(shown: Any, results: StudyResults) -> N
     shown.find_element("css selector", "#agents input[value=greedy]").click()
     assert [name.split(",")[0] for name in lines(shown)] == ["learner", "Theorem 1"]
     choose(shown, "env", NASTY)
-    assert len(shown.find_elements("css selector", "#behaviour .picture")) == 1
+    assert len(shown.find_elements("css selector", "#behaviour .agent-work")) == 1
     assert shown.get_log("browser") == []
     keep_screenshot(shown, "report-controls")
 
@@ -249,13 +274,47 @@ def test_the_table_is_sorted_by_a_click(shown: Any) -> None:
 
 
 def test_agents_at_work_are_drawn(shown: Any) -> None:
-    heat = shown.execute_script(
-        "return [...document.querySelectorAll('.picture')].map(p => p.data[0].z.length)"
-    )
-    assert heat == [2, 2]  # a row for each coordinate
+    code = "return [...document.querySelectorAll('.picture:not(.posterior)')].map(p => p.data[0].z)"
+    heat = shown.execute_script(code)
+    assert [len(rows) for rows in heat] == [2, 2]  # a row for each coordinate
     words = shown.find_element("id", "behaviour").text
     assert "learner:" in words
     assert "theta:" in words
+    choose(shown, "run", "2")
+    assert "steps of seed 2 in" in shown.find_element("id", "work-note").text
+    again = shown.execute_script(code)
+    assert again[0] == heat[0]  # the oracle plays theta, whatever the noise
+    assert again[1] != heat[1]
+    assert shown.get_log("browser") == []
+
+
+def test_what_agents_believe_is_drawn(browser: Any, tmp_path: Path) -> None:
+    selector = {"type": "EvidenceSelector", "candidates": [[0, -1.0], [1, -2.0], [2, -2.0]], "L": 5}
+    document = {
+        "T": 60, "seeds": 2, "env": {"e": {"theta": [0.6, 0.8], "m": 1, "gamma": -2.0}},
+        "agent": {"selector": selector, "auto": {"type": "Auto"}, "greedy": {"type": "OracleGreedy"}},
+    }  # fmt: skip
+    results = lbm.Study.from_dict(document).run(tmp_path, progress=False)
+    results.report(tmp_path / "report.html", progress=False)
+    browser.get((tmp_path / "report.html").as_uri())
+    code = "return document.querySelectorAll('.posterior .main-svg').length"
+    wait_for(lambda: browser.execute_script(code))
+    code = "return [...document.querySelectorAll('.posterior')].map(p => p.data.map(t => [t.x, t.y]))"
+    drawn = browser.execute_script(code)
+    assert results.replay is not None
+    for agent, (memory, gamma, theta) in zip(("selector", "auto"), drawn, strict=True):
+        again = results.replay("e", agent, 60, 60, 0)
+        assert again is not None
+        for (x, y), name in ((memory, "memory"), (gamma, "gamma")):
+            told = {float(value): p for value, p in again["posterior"][name].items()}
+            assert dict(zip(map(float, x), y, strict=True)) == pytest.approx(told, abs=1e-5)
+            assert sum(y) == pytest.approx(1.0, abs=1e-4)
+        np.testing.assert_allclose(theta[1], again["posterior"]["theta"], rtol=1e-5)
+    assert browser.get_log("browser") == []
+    assert not browser.find_element("id", "against-figure").is_displayed()
+    assert not browser.find_element("id", "against").is_displayed()
+    assert "same horizon" in browser.find_element("id", "against-note").text
+    keep_screenshot(browser, "report-beliefs")
 
 
 def test_a_phone_shows_all_of_it(browser: Any, page: Path) -> None:
@@ -285,6 +344,7 @@ def test_a_phone_shows_all_of_it(browser: Any, page: Path) -> None:
 def test_it_is_printed_without_controls(shown: Any) -> None:
     pdf = base64.b64decode(shown.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
     assert pdf.startswith(b"%PDF")
+    keep_file("report.pdf", pdf)
     shown.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     assert not shown.find_element("id", "controls").is_displayed()
     assert not any(each.is_displayed() for each in shown.find_elements("class name", "modebar-container"))

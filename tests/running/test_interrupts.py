@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import fastlbm as lbm
-from fastlbm._base.interrupts import interruptible
+from fastlbm._base.interrupts import deferred, interruptible, load
 from fastlbm.kernels.memory import make_memory
 from fastlbm.kernels.optimism import O3M, Belief
 from fastlbm.kernels.search import search
 from fastlbm.planning.effort import COLD_BLOCK
 from fastlbm.running import episode, live
+from tests.experiments.conftest import TEXT
 
 
 def press_soon() -> None:
@@ -146,3 +150,78 @@ def test_a_run_is_ended_from_another_thread(monkeypatch: pytest.MonkeyPatch) -> 
         env, lbm.O3M(1, -2.0, 10**6, L=3), 10**6, 0, points=np.array([10**6]), stop=stop
     )
     assert not run.complete
+
+
+# --- Ctrl-C while modules are loaded ------------------------------------------------------------------------
+
+
+def press_and(do: Callable[[], object]) -> None:
+    """Ctrl-C where it must wait, and something after it."""
+    with deferred():
+        signal.raise_signal(signal.SIGINT)
+        do()
+
+
+def test_ctrl_c_is_heard_after_what_must_not_be_interrupted() -> None:
+    reached: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        press_and(lambda: reached.append("the end"))
+    assert reached == ["the end"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with deferred():
+        pass
+    with pytest.raises(ZeroDivisionError):
+        press_and(lambda: 1 / 0)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_handlers_of_others_are_left_alone() -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+    try:
+        with deferred():
+            signal.raise_signal(signal.SIGINT)
+            assert heard == [signal.SIGINT]
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_what_is_not_installed_is_left_out() -> None:
+    load("no_such_module_of_anybody", "json")
+
+
+@pytest.mark.parametrize(
+    ("module", "command"),
+    [
+        ("pandas", ["study", "small.toml"]),
+        ("pyarrow.parquet", ["study", "small.toml"]),
+        ("numba", ["study", "small.toml", "--quiet"]),
+        ("tqdm.auto", ["study", "small.toml"]),
+        ("numba.typed.typeddict", ["bounds", "--theta=0.6,0.8", "--T", "10"]),
+        ("matplotlib.figure", ["plan", "--theta=0.6,0.8", "--out", "plan.png"]),
+    ],
+)
+def test_ctrl_c_in_an_import_that_swallows_it_ends_the_command(
+    module: str, command: list[str], tmp_path: Path
+) -> None:
+    """Some modules swallow it, and what goes on may then wait for ever for a lock of an import."""
+    code = f"""
+import importlib.abc, signal, sys
+class Presser(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                print("swallowed")
+sys.meta_path.insert(0, Presser())
+from fastlbm.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+    (tmp_path / "small.toml").write_text(TEXT)
+    run = [sys.executable, "-c", code, *command]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == ""
+    assert done.returncode == 130
+    assert done.stderr.startswith("fastlbm: stopped")
+    assert done.stderr.count("\n") == 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..comparators import COMPARATORS, Question, bound_of
+from ..comparators import COMPARATORS, bound_of
 from ..parameters import of_env_names
 from ..statistics import BANDS, band_of, intervals
 
@@ -23,7 +23,14 @@ POINTS = 100
 DIGITS = 6
 #: Steps of a run that are played again to show what an agent does, and the seconds for all of them.
 REPLAYED, REPLAY_SECONDS = 120, 6.0
+#: Seeds of which that is shown, at most.
+RUNS = 3
 CONFIDENCE = 0.95
+#: Where an agent's parameter may come from: words by column.
+_OF_ENV = {name: {"that of the environment": name} for name in ("m", "gamma", "sigma", "decay")}
+_SOURCES = {**_OF_ENV, "subgaussian": {"the environment's sigma": "sigma"}, "horizon": {"T": "T"}}
+#: Values of a parameter that are told one by one.
+_MOST_VALUES = 4
 #: The share of a reward below which a regret is rounding.
 _ROUNDING = 1e-11
 
@@ -43,7 +50,8 @@ def gather(results: Any, notes: Sequence[str] = (), progress: bool | str = True)
             "name": results.name,
             "facts": dict(results.facts),
             "numbers": results.numbers,
-            "settings": _table(results.settings),
+            "environments": _environments(results.settings),
+            "players": _players(results.settings),
             "summary": _table(summary),
             "agents": list(dict.fromkeys(results.frame["agent"])),
             "comparators": COMPARATORS,
@@ -61,25 +69,29 @@ def _comparators(
     results: Any, rows: dict[str, pd.DataFrame], progress: bool | str
 ) -> tuple[dict[str, list[str]], list[str]]:
     """The comparators that each environment has, all computed, and why others have none."""
-    usable: dict[str, list[str]] = {env: [] for env in rows}
-    refused, questions = [], []
+    words, asked = [], []
     for env, mine in rows.items():
-        model = results.envs.get(env)
-        if model is None:
-            refused.append(f"{env} has no regret: it is an environment of your own, not an LBM")
+        if env not in results.envs:
+            words.append(f"{env} has no regret: it is an environment of your own, not an LBM")
             continue
         for kind in COMPARATORS:
-            try:  # a cycle needs sets that stay, a bound a memory that ends
-                first = np.array([1], dtype=np.int64)
-                results._comparators.answer(Question(model, kind, first))
-            except ValueError as error:
-                refused.append(f"{env} is not compared with {COMPARATORS[kind]}: {error}")
-                continue
+            questions = [*results.questions({env: mine}, "regret", kind, None)]
+            questions += results.questions({env: mine}, "loglog", kind, None)
+            asked.append((env, kind, questions))
+    refused = {
+        id(question): error
+        for question, error in results._comparators.compute(
+            (question for _, _, questions in asked for question in questions), progress
+        )
+    }
+    usable: dict[str, list[str]] = {env: [] for env in rows}
+    for env, kind, questions in asked:
+        why_not = [refused[id(question)] for question in questions if id(question) in refused]
+        if why_not:
+            words.append(f"{env} is not compared with {COMPARATORS[kind]}: {why_not[0]}")
+        else:
             usable[env].append(kind)
-            questions += list(results.questions({env: mine}, "regret", kind, None))
-            questions += list(results.questions({env: mine}, "loglog", kind, None))
-    results._comparators.compute(questions, progress)
-    return usable, refused
+    return usable, words
 
 
 def _environment(results: Any, env: str, rows: pd.DataFrame, kinds: list[str]) -> dict[str, Any]:
@@ -140,24 +152,59 @@ def _finals(results: Any, env: str, rows: pd.DataFrame, kinds: list[str]) -> lis
 
 
 def _behaviour(results: Any) -> list[dict[str, Any]]:
-    """What agents did at the beginning of seed 0, as long as the time allows; not those of one's own."""
+    """What agents did at the beginning of the first seeds, as long as the time allows.
+
+    All of them are shown in seed 0 before one is shown in another seed; those of one's own are not.
+    """
     found: list[dict[str, Any]] = []
     if results.replay is None:
         return found
     begin = time.perf_counter()
     longest = results.settings.groupby(["env", "agent"], sort=False)["T"].max()
-    for place, ((env, agent), T) in enumerate(longest.items()):
-        if time.perf_counter() - begin > REPLAY_SECONDS:
-            warnings.warn(
-                f"{len(longest) - place} of {len(longest)} agents in their environments are not shown "
-                "at work: it would take too long",
-                stacklevel=2,
-            )
-            break
-        again = results.replay(env, agent, int(T), REPLAYED)
-        if again is not None:
-            found.append({"env": env, "agent": agent, **again})
+    for seed in range(min(RUNS, int(results.frame["seed"].max()) + 1)):
+        for place, ((env, agent), T) in enumerate(longest.items()):
+            if time.perf_counter() - begin > REPLAY_SECONDS:
+                if not seed:
+                    warnings.warn(
+                        f"{len(longest) - place} of {len(longest)} agents in their environments are not "
+                        "shown at work: it would take too long",
+                        stacklevel=2,
+                    )
+                return found
+            again = results.replay(env, agent, int(T), REPLAYED, seed)
+            if again is not None:
+                found.append({"env": env, "agent": agent, "seed": seed, **again})
     return found
+
+
+def _environments(settings: pd.DataFrame) -> dict[str, Any]:
+    """A table of the environments with their parameters."""
+    return _table(settings[["env", *of_env_names(settings)]].drop_duplicates("env"))
+
+
+def _players(settings: pd.DataFrame) -> dict[str, Any]:
+    """A table of the agents: type, horizons, and parameters in words, some of them the environment's."""
+    rows = []
+    for agent, mine in settings.groupby("agent", sort=False, observed=True):
+        names = [name for name in mine if name.startswith("agent_") and name != "agent_type"]
+        words = [f"{name.removeprefix('agent_')} = {_value(mine, name)}" for name in names]
+        told = ", ".join(word for word in words if not word.endswith("= nan"))
+        horizons = ", ".join(str(T) for T in sorted(mine["T"].unique()))
+        rows.append([agent, str(mine["agent_type"].iloc[0]), horizons, told])
+    return {"columns": ["agent", "type", "T", "parameters"], "rows": rows}
+
+
+def _value(mine: pd.DataFrame, name: str) -> str:
+    """The value of a parameter in all settings of an agent, in words if there are several."""
+    values = mine[name].astype(object)
+    if values.nunique(dropna=False) == 1:
+        value = values.iloc[0]
+        return f"{value:g}" if isinstance(value, float) else str(value)
+    for words, source in _SOURCES.get(name.removeprefix("agent_"), {}).items():
+        if source in mine and (values == mine[source].astype(object)).all():
+            return words
+    shown = [f"{value:g}" if isinstance(value, float) else str(value) for value in values.unique()]
+    return " or ".join(shown) if len(shown) <= _MOST_VALUES else f"{shown[0]} to {shown[-1]}"
 
 
 def _table(frame: pd.DataFrame) -> dict[str, Any]:

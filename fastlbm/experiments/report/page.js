@@ -47,7 +47,7 @@ const words = (agent, slope) => agent + (slope === null ? "" : `, exponent ${slo
 
 const chosen = () => ({
   env: at("env").value, quantity: at("quantity").value, comparator: at("comparator").value,
-  log: at("axes").value === "log", against: at("against").value,
+  log: at("axes").value === "log", against: at("against").value, run: Number(at("run").value),
   agents: [...at("agents").querySelectorAll("input:checked")].map((box) => box.value),
 });
 const kindOf = (choice) => (choice.quantity === "reward" ? "reward" : choice.comparator);
@@ -98,6 +98,10 @@ function drawGrowth(choice) {
 }
 // Final values over a parameter, where all others are those of the chosen environment.
 function drawAgainst(choice) {
+  if (!choice.against) {
+    at("against-note").textContent = "All environments have the same parameters and the same horizon.";
+    return;
+  }
   const name = choice.against, kind = kindOf(choice), mine = data.envs[choice.env].parameters;
   const others = data.parameters.filter((p) => p !== name && p !== "T");
   const same = Object.values(data.envs).filter((env) => others.every((p) => env.parameters[p] === mine[p]));
@@ -126,13 +130,44 @@ function drawAgainst(choice) {
   at("against-note").textContent = `${against(choice)}the other parameters are those of ${choice.env}: ` +
     `${rest.join(", ")}${name === "T" ? "" : `, T=${longest}`}; bars: ${data.band.split(",")[0]}`;
 }
+// What an agent believes at the end: chances of m and gamma if it does not know them, and theta with its spread.
+function drawPosterior(row, box) {
+  const believed = row.posterior, { colour } = look(row.agent), parts = [];
+  for (const [name, words] of [["memory", "memory m"], ["gamma", "exponent gamma"]]) {
+    if (!believed[name]) continue;
+    const pairs = Object.entries(believed[name]).map(([x, p]) => [Number(x), p]).sort((one, two) => one[0] - two[0]);
+    parts.push({ words, side: "probability", type: "bar", x: pairs.map(([x]) => shown(x)), y: pairs.map(([, p]) => p),
+      marker: { color: colour }, hovertemplate: "%{x}: %{y:.3f}<extra></extra>" });
+  }
+  if (believed.theta) {
+    parts.push({ words: "coordinate of theta", side: "estimate", mode: "markers", x: believed.theta.map((_, k) => String(k + 1)),
+      y: believed.theta, error_y: { type: "data", array: believed.spread || [], color: colour, thickness: 1.2 },
+      marker: { color: colour, size: 7 }, hovertemplate: "%{y:.3f}<extra></extra>" });
+  }
+  if (!parts.length) return;
+  const picture = make("div", { className: "picture posterior" }, box), axes = layout("", "", false);
+  // Side by side where there is room, else one below the other.
+  const beside = box.clientWidth >= 640, n = parts.length, gap = beside ? 0.1 : 0.22;
+  picture.style.height = beside ? "210px" : `${60 + 190 * n}px`;
+  const domain = (k) => [k / n + (k ? gap / 2 : 0), (k + 1) / n - (k + 1 < n ? gap / 2 : 0)];
+  parts.forEach(({ words, side }, k) => {
+    const end = k ? String(k + 1) : "", down = n - 1 - k;
+    axes[`xaxis${end}`] = { type: "category", anchor: `y${end}`, title: { text: words }, automargin: true,
+      domain: beside ? domain(k) : [0, 1], nticks: beside ? 12 : 16, tickangle: 0 };
+    axes[`yaxis${end}`] = { anchor: `x${end}`, title: { text: side }, automargin: true, gridcolor: "#eceff2",
+      domain: beside ? [0, 1] : domain(down), rangemode: side === "probability" ? "tozero" : "normal" };
+  });
+  axes.showlegend = false; axes.hovermode = "closest";
+  const traces = parts.map(({ words, side, ...trace }, k) => ({ ...trace, xaxis: `x${k ? k + 1 : ""}`, yaxis: `y${k ? k + 1 : ""}` }));
+  Plotly.react(picture, traces, axes, CONFIG);
+}
 function drawBehaviour(choice) {
   const part = at("behaviour");
   part.querySelectorAll(".picture").forEach((picture) => Plotly.purge(picture));
   part.replaceChildren();
-  const rows = data.behaviour.filter((row) => row.env === choice.env && choice.agents.includes(row.agent));
+  const rows = data.behaviour.filter((row) => row.env === choice.env && row.seed === choice.run && choice.agents.includes(row.agent));
   at("work-note").textContent = rows.length
-    ? `The first ${rows[0].actions[0].length} steps of seed 0 in ${choice.env}: a row for each coordinate of the actions, and below the expected rewards.`
+    ? `The first ${rows[0].actions[0].length} steps of seed ${choice.run} in ${choice.env}: a row for each coordinate of the actions, and below the expected rewards.`
     : "No agent was played again here.";
   for (const row of rows) {
     const box = make("div", { className: "agent-work" }, part);
@@ -152,6 +187,7 @@ function drawBehaviour(choice) {
         colorscale: "Cividis", colorbar: { thickness: 10, len: 0.55, y: 0.75 } },
       { type: "bar", x: steps, y: row.rewards, yaxis: "y2", marker: { color: look(row.agent).colour } },
     ], axes, CONFIG);
+    if (row.posterior) drawPosterior(row, box);
     if (row.beliefs) make("p", { className: "note", textContent: row.beliefs }, box);
   }
 }
@@ -219,7 +255,8 @@ function start() {
   const values = (p) => new Set(p === "T" ? data.summary.rows.map((row) => row[data.summary.columns.indexOf("T")])
     : Object.values(data.envs).map((env) => env.parameters[p]));
   const varied = data.parameters.filter((p) => values(p).size > 1 && [...values(p)].every((v) => typeof v === "number"));
-  for (const name of varied.length ? varied : ["T"]) make("option", { value: name, textContent: name }, at("against"));
+  for (const name of varied) make("option", { value: name, textContent: name }, at("against"));
+  at("against").parentElement.hidden = at("against-figure").hidden = !varied.length;
   for (const agent of data.agents) {
     const label = make("label", {}, at("agents"));
     make("input", { type: "checkbox", value: agent, checked: true }, label);
@@ -228,9 +265,11 @@ function start() {
   at("controls").addEventListener("change", drawAll);
   at("controls").addEventListener("submit", (event) => event.preventDefault());
   at("against").addEventListener("change", drawAll);
+  for (const seed of new Set(data.behaviour.map((row) => row.seed))) make("option", { value: seed, textContent: `seed ${seed}` }, at("run"));
+  at("run").addEventListener("change", drawAll);
   window.addEventListener("beforeprint", () => document.querySelectorAll(".figure, .picture").forEach((figure) => {
     if (figure.data) Plotly.Plots.resize(figure);
   }));
-  fillSummary(); fillTable(at("settings"), data.settings); fillFacts(); drawAll();
+  fillSummary(); fillTable(at("environments"), data.environments); fillTable(at("players"), data.players); fillFacts(); drawAll();
 }
 start();

@@ -24,7 +24,7 @@ function draw() {
     for (const id of ["actions", "memory", "rewards"]) Plotly.react(id, [], layout(""), CONFIG);
     return;
   }
-  at("words").textContent = `theta = (${theta.join(", ")}); the cycle has period ${plan.period} and pays ` +
+  at("words").textContent = `m = ${m}, gamma = ${gamma}, theta = (${theta.join(", ")}): the cycle has period ${plan.period} and pays ` +
     `${plan.average.toPrecision(4)} a step in the long run.`;
   const steps = plan.rewards.map((_, k) => k + 1), rows = turned(plan.actions, angle);
   const heat = layout("coordinate");
