@@ -251,6 +251,28 @@ def test_bounds_hold_what_they_say() -> None:
     assert rising.expected_rewards(np.tile(rising.theta, (200, 1)))[-1] == pytest.approx(rising.reward_bound)
 
 
+@pytest.mark.parametrize("T", [1, 7, 100, 3000])
+@pytest.mark.parametrize("decay", [0.6, 0.999, 1.0 - 1e-9])
+def test_a_memory_that_hardly_fades_is_bounded_as_well(decay: float, T: int) -> None:
+    """What a cycle collects is added up as far as it is played, not until the memory is full."""
+    env = lbm.LBM([0.6, 0.8], m=INF, gamma=-2.0, decay=decay)
+    bounds = lbm.opt_bounds(env, T=T, max_period=3)
+    cycle = bounds.cycle.actions  # type: ignore[union-attr]
+    played = np.resize(cycle, (T + len(cycle), 2))
+    starts = [env.expected_rewards(played[s : s + T]).sum() for s in range(len(cycle))]
+    assert bounds.lower == pytest.approx(max(starts), rel=1e-12)
+
+
+def test_long_horizons_of_a_memory_that_fades() -> None:
+    rising = lbm.LBM([0.6, 0.8], m=INF, gamma=0.5, decay=0.8)
+    exact = lbm.opt_bounds(rising, T=10**12)
+    assert exact.exact
+    assert exact.lower == pytest.approx(10**12 * 6.0**0.5, rel=1e-9)
+    hardly = lbm.LBM([0.6, 0.8], m=INF, gamma=-2.0, decay=1.0 - 1e-9)
+    with pytest.raises(ValueError, match="T must be at most 100000000 with a memory as long as that"):
+        lbm.opt_bounds(hardly, T=10**10, max_period=1)
+
+
 def test_arms_are_planned_exactly_in_any_order() -> None:
     """With a decay the order of the last arms matters: no two states are the same."""
     arms = lbm.Ball(2).sample(3, seed=4)
