@@ -13,7 +13,8 @@ from .problems import prepare, problem, repeat
 from .timing import race
 
 L, DECAY = 20, 0.8
-#: d, gamma and whether A0 = I. In the last a window of 8 has spectra of size 8, no end has those of 16.
+#: d, gamma and whether A0 = I. In the last two a window of 8 has spectra of size 8; no end needs none for an
+#: integer gamma, and those of size 16 for another.
 SHAPES = (
     (3, -3.0, True),
     (3, -1.7, True),
@@ -21,6 +22,7 @@ SHAPES = (
     (8, -3.0, True),
     (16, -3.0, False),
     (16, -3.0, True),
+    (16, -1.7, True),
 )
 #: The instances: seed, d, gamma and decay.
 INSTANCES = (

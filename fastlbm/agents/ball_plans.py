@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from .._base.types import Array
 from .._base.values import writable
 from ..kernels.block_state import BlockState
-from ..kernels.fading import PAPER, Fading, Variant, reach_of, total_weight
+from ..kernels.fading import PAPER, Fading, Variant, actions_kept, total_weight
 from ..kernels.learning import Learner
 from ..kernels.memory import make_memory
 from ..kernels.rolling import (
@@ -50,8 +48,8 @@ class BallPlans:
 
     @property
     def span(self) -> int:
-        """How many of the last actions it must be told: m, or all that are not below rounding."""
-        return reach_of(self.variant.decay) if self.m == math.inf else int(self.m)
+        """How many of the last actions it must be told: m, or all that are not below rounding, see there."""
+        return actions_kept(self.m, self.variant.decay)
 
     def use(self, gamma: float, grown: float | None = None) -> None:
         """Plan for this exponent from now on, with a new cycle, unless told by how much ln det V differs."""

@@ -13,7 +13,7 @@ from .._base import validation
 from .._base.types import Array
 from ..kernels.block_state import played_actions
 from ..kernels.estimator import make_estimator
-from ..kernels.fading import push_past, reach_of, total_weight, turn_of_memory
+from ..kernels.fading import actions_kept, push_past, total_weight, turn_of_memory
 from ..kernels.learning import Learner
 from ..kernels.optimism import O3M
 from ..kernels.rolling import (
@@ -61,8 +61,8 @@ class Rolling(LearningAgent):
     `decay` is that of the model: below 1 the action s steps ago counts decay^(s-1) times. m may be `math.inf`
     then, on the ball and where arms are told step by step. The state is one matrix, kept to the last bit; a
     history that comes from elsewhere is that of the last actions that are not below rounding, 371 of them
-    with decay = 0.9. Then `switch` must be 0: no pass of a cycle is quite like the one before. `response` is
-    that of the model, too.
+    with decay = 0.9, at most 65,536. Then `switch` must be 0: no pass of a cycle is quite like the one
+    before. `response` is that of the model, too.
 
     Proven: with a number for `subgaussian` the confidence sets hold at all times with probability 1 - delta
     (Abbasi-Yadkori, Pal and Szepesvari 2011, Theorem 2; for radius="estimate" with the lines in
@@ -140,14 +140,15 @@ class Rolling(LearningAgent):
         # gamma = 0: the reward ignores the past, whatever m, and every action is the best of its own step.
         m = self.m if self.gamma != 0.0 or isinstance(self.response, Response) else 0
         variant = make_variant(self.decay, self.response)
-        span = reach_of(self.decay) if m == math.inf else int(m)
+        span = actions_kept(m, self.decay)
         task = Task(O3M, m=span, gamma=self.gamma, L=1, A0=self.A0, switch=self.switch, variant=variant)
         if m == 0:
             return make_learner(self, task, actions, rng=rng, step=step)
         if self.switch > 0.0 and actions.varies:
             raise repeated_on(actions, self.switch)
         if isinstance(actions, Offered):
-            matrix, rho = check_memory_matrix(self.A0, actions.d, task.weight, self.gamma, variant=variant)
+            weight = total_weight(m, self.decay)
+            matrix, rho = check_memory_matrix(self.A0, actions.d, weight, self.gamma, variant=variant)
             config = make_config(self, task, actions.d, rho)._replace(m=0)  # all rewards are learned from
             learner = Learner(config, make_estimator(actions.d, self.lam), np.zeros((1, actions.d)))
             return OfferLearner(learner, task, matrix, 1, rng=rng, step=step)
@@ -169,8 +170,9 @@ class RollingOnBall(CompiledLearner):
     def __init__(self, agent: Rolling, m: float, task: Task, actions: ActionSet, rng: Rng, step: int) -> None:
         d, turn = actions.d, turn_of_memory(agent.decay) if m == math.inf else int(m)
         ahead = ahead_of(agent.ahead, turn)
+        weight = total_weight(m, agent.decay)
         matrix, rho = check_memory_matrix(
-            agent.A0, d, task.weight, task.gamma, differentiable=True, variant=task.variant
+            agent.A0, d, weight, task.gamma, differentiable=True, variant=task.variant
         )
         play = min(PLAY, ahead) if agent.play is None else agent.play
         effort = rolling_effort(d, turn, rare=task.switch > 0.0)

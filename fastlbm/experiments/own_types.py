@@ -26,7 +26,9 @@ import numpy as np
 from .._base.files import digest
 from .._base.types import Array
 from ..model.actions import ActionSet
+from ..model.lbm import LBM
 from ..running.own import AgentAtWork, EnvironmentLike, as_agent_like, as_environment, called
+from ..running.stepwise import SteppedModel
 
 #: How a type of one's own is written.
 _FORM = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)", re.ASCII)
@@ -153,7 +155,7 @@ class DescribedEnvironment(Described):
     def _own(self) -> EnvironmentLike:
         if self._made is None:
             made: Any = as_environment(self.own_name, self.make())
-            self._made = made
+            self._made = SteppedModel(made) if isinstance(made, LBM) else made
         return self._made
 
     @property

@@ -1,6 +1,7 @@
 """Blocks to features and back where the memory has no end: owns its kernels, and the choice of a dense form.
 
-The tiles are those of `memory`, dense form, with the sums of `fading` for windows.
+The tiles are those of `memory`, dense form, with the sums of `fading` for windows; integer powers of larger
+matrices are taken without spectra, see `integer_powers`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from numba.extending import overload
 from ._jit import INLINED, kernel_internal
 from ._types import Matrix, Rows, Tiles
 from .fading import Fading, add_fading_sums, fading_sums
+from .integer_powers import has_integer_power, integer_backward, integer_forward
 from .memory import Memory, backward_tiles, forward_tiles, general_backward, general_forward
 
 
@@ -20,13 +22,21 @@ def endless_forward(
 ) -> None:
     """Features B (d, N) of all actions of the blocks in a (d, N), after the past; leaves spectra in tiles."""
     fading_sums(a, past, memory.decay, memory.wraps, lanes, D)
-    forward_tiles(memory, A0, lanes, a, D, True, tiles, B)
+    if has_integer_power(memory, A0):
+        integer_forward(memory, A0, a, D, tiles, B)
+    else:
+        forward_tiles(memory, A0, lanes, a, D, True, tiles, B)
 
 
 @kernel_internal
-def endless_backward(memory: Memory, lanes: int, a: Rows, U: Rows, D: Rows, tiles: Tiles, grad: Rows) -> None:
+def endless_backward(
+    memory: Memory, A0: Matrix, lanes: int, a: Rows, U: Rows, D: Rows, tiles: Tiles, grad: Rows
+) -> None:
     """The gradient (d, N), given U = d value / d B."""
-    backward_tiles(memory, lanes, a, U, D, True, tiles, grad)
+    if has_integer_power(memory, A0):
+        integer_backward(memory, a, U, D, tiles, grad)
+    else:
+        backward_tiles(memory, lanes, a, U, D, True, tiles, grad)
     add_fading_sums(a, memory.decay, memory.wraps, lanes, D, grad)
 
 
@@ -45,7 +55,7 @@ def dense_backward(
 ) -> None:
     """`general_backward`, or `endless_backward` by the type of the form."""
     if isinstance(form, Fading):
-        endless_backward(memory, lanes, a, U, D, tiles, grad)
+        endless_backward(memory, form.A0, lanes, a, U, D, tiles, grad)
     else:
         general_backward(memory, lanes, a, U, D, tiles, grad)
 
@@ -63,5 +73,10 @@ def _dense_forward(memory, form, lanes, a, D, tiles, B):  # type: ignore[no-unty
 
 @overload(dense_backward, jit_options=INLINED)
 def _dense_backward(memory, form, lanes, a, U, D, tiles, grad):  # type: ignore[no-untyped-def]
-    chosen = general_backward if isinstance(form, types.Array) else endless_backward
-    return lambda memory, form, lanes, a, U, D, tiles, grad: chosen(memory, lanes, a, U, D, tiles, grad)
+    if isinstance(form, types.Array):
+        return lambda memory, form, lanes, a, U, D, tiles, grad: general_backward(
+            memory, lanes, a, U, D, tiles, grad
+        )
+    return lambda memory, form, lanes, a, U, D, tiles, grad: endless_backward(
+        memory, form.A0, lanes, a, U, D, tiles, grad
+    )

@@ -21,6 +21,8 @@ from .powers import POWER
 
 #: The most actions that a memory without end counts as, where searches ask how long it is.
 _LONGEST_TURN = 8
+#: Of a memory without end, the most of the last actions that are kept one by one.
+_MOST_KEPT = 2**16
 #: After so many steps a plan takes what was played before them as forgotten, or when so little is left of it.
 _LONGEST_TAIL, _FORGOTTEN = 20, 0.05
 
@@ -81,6 +83,17 @@ def reach_of(decay: float) -> int:
     (54, 371)
     """
     return math.ceil((math.log(2.0**-53) + math.log1p(-decay)) / math.log(decay))
+
+
+def actions_kept(m: float, decay: float) -> int:
+    """The last actions that a policy must be told one by one: m, or those that matter, but at most 65,536.
+
+    Those before them weigh less than a thousandth of all with a decay up to 0.9998.
+
+    >>> actions_kept(3, 0.5), actions_kept(math.inf, 0.5), actions_kept(math.inf, 1.0 - 1e-9)
+    (3, 54, 65536)
+    """
+    return min(reach_of(decay), _MOST_KEPT) if m == math.inf else int(m)
 
 
 @kernel_norefcount

@@ -6,6 +6,7 @@ A = (A0 + sum of the last m a a^T)^gamma, equation (2), eq:A-def, of the paper.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from .._base.types import Array
 from .._base.validation import array, bounded, symmetric
 from ..kernels.fading import PAPER, Variant
 from ..kernels.powers import NO_FLOOR, OWN, POWER, lowest, rounding, settled
-from ..kernels.responses import compute_response
+from ..kernels.responses import Signature, compute_response
 
 #: The bound of a power is at most e to this: kernels square features and differentiate powers.
 _LARGEST_EXPONENT = 300.0
@@ -22,6 +23,8 @@ _LARGEST_EXPONENT = 300.0
 _OVERFLOW = 700.0
 #: Where a response of one's own is looked at for its bound: so many points, at most so far.
 GRID, _FAR = 1001, 1000.0
+#: How far a slope may be from a quotient of differences, and the share of points where it may be farther.
+_SLOPE_TOLERANCE, _KINKS = 1e-4, 0.01
 
 
 def check_memory_matrix(
@@ -89,22 +92,47 @@ def response_bound(variant: Variant, gamma: float, low: float, high: float) -> f
     """The largest |f| at eigenvalues from low to high, for a response f that is no power.
 
     The saturating one is monotone: one of the ends. One's own is looked at in GRID points, which proves
-    nothing; they are those up to low + 1000 where there is no end.
+    nothing; they are those up to low + 1000 where there is no end. So is its slope, there.
 
     >>> from fastlbm.kernels.powers import SATURATING
     >>> response_bound(Variant(response=SATURATING), -1.0, 1.0, 5.0)
     1.0
     """
-    points = np.array([low, high])
     if variant.response == OWN:
-        points = np.linspace(low, min(high, low + _FAR), GRID)
-    values = np.abs([matrix_function_at(float(x), gamma, variant) for x in points])
+        return _bound_of_own(variant.value, variant.slope, gamma, low, min(high, low + _FAR))
+    return max(abs(matrix_function_at(x, gamma, variant)) for x in (low, high))
+
+
+@lru_cache(maxsize=256)
+def _bound_of_own(value: int, slope: int, gamma: float, low: float, high: float) -> float:
+    """The largest |f| of those in GRID points; refuses an f that is not finite there, or has another slope.
+
+    A slope may differ from differences in a few points: f may have kinks.
+    """
+    f, derivative = Signature(value), Signature(slope)
+    points = np.linspace(low, high, GRID)
+    step = 1e-5 * (1.0 + points)  # ahead, as there need be no f below 0
+    values, middle, ahead = (
+        np.array([f(x, gamma) for x in points + shift * step]) for shift in (0.0, 1.0, 2.0)
+    )
     if not np.isfinite(values).all():
+        wrong = int(np.argmin(np.isfinite(values)))
         raise ValueError(
-            f"response must be finite at all eigenvalues from {points[0]:g} to {points[-1]:g}, got "
-            f"{values[~np.isfinite(values)][0]}"
+            f"response must be finite at all eigenvalues from {low:g} to {high:g}, got {values[wrong]} at "
+            f"x={points[wrong]:g}, gamma={gamma:g}"
         )
-    return float(values.max())
+    slopes = np.array([derivative(x, gamma) for x in points + step])
+    with np.errstate(all="ignore"):
+        quotients = (ahead - values) / (2.0 * step)
+        size = np.abs(quotients) + np.abs(middle) + 1e-3 * np.abs(values).max()
+        differs = ~(np.abs(slopes - quotients) <= _SLOPE_TOLERANCE * size)
+    if differs.mean() > _KINKS:
+        wrong = int(np.argmax(differs))
+        raise ValueError(
+            f"response must have the derivative of its value as slope, got {slopes[wrong]:.6g} at "
+            f"x={points[wrong] + step[wrong]:g}, gamma={gamma:g}, where it is about {quotients[wrong]:.6g}"
+        )
+    return float(np.abs(values).max())
 
 
 def matrix_function_at(x: float, gamma: float, variant: Variant) -> float:

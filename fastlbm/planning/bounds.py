@@ -14,7 +14,7 @@ import numpy as np
 from .._base import validation
 from .._base.types import Array, Seed
 from .._base.values import writable
-from ..kernels.fading import total_weight
+from ..kernels.fading import reach_of, total_weight
 from ..kernels.memory import isotropic_scale, make_memory
 from ..model.actions import Ball
 from ..model.lbm import LBM
@@ -110,7 +110,8 @@ def _rising(env: LBM, T: int, c: float) -> float:
     the first reward is 0 whatever is played, so that every first action is greedy: after one without a share
     of theta's direction, such as the zero action, greedy earns nothing for ever.
     """
-    growing = int(min(T, env.m))  # steps whose windows are not full
+    # The steps whose windows are not full; one without end is full when the rest is below rounding.
+    growing = int(min(T, reach_of(env.decay) if env.m == math.inf and env.decay < 1.0 else env.m))
     if growing > MOST_GROWING:
         raise ValueError(f"T must be at most {MOST_GROWING} with a memory as long as that, got {T}")
     steady = (T - growing) * (c + total_weight(env.m, env.decay)) ** env.gamma if growing < T else 0.0

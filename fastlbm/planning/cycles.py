@@ -14,6 +14,7 @@ from ..kernels import ties
 from ..kernels.fading import reach_of
 from ..kernels.memory import Memory, make_memory
 from ..kernels.optimism import O3M, Belief
+from ..kernels.rewards import make_history, rewards
 from ..model.actions import Ball
 from ..model.lbm import LBM
 from ..model.memory_matrix import check_memory_matrix
@@ -21,6 +22,9 @@ from .blocks import plannable_memory, search_ball
 from .effort import CYCLE
 from .finite import FinitePlanner
 from .plans import Cycle
+
+#: Steps of a cycle that are played one by one until its rewards repeat themselves, and those at a time.
+MOST_STEPS, _STRETCH = 10**8, 2**16
 
 
 def best_cycle(env: LBM, period: int | None = None, max_period: int | None = None, seed: Seed = 0) -> Cycle:
@@ -109,9 +113,21 @@ def reward_of_cycle(env: LBM, cycle: Array, T: int) -> float:
     period = len(cycle)
     m = reach_of(env.decay) if env.m == math.inf else int(env.m)
     start = -(-m // period) * period  # whole periods until the window is full
+    if min(start, T) > MOST_STEPS:
+        raise ValueError(f"T must be at most {MOST_STEPS} with a memory as long as that, got {T}")
     turns, left = divmod(max(T - start, 0), period)
-    rewards = env.expected_rewards(np.tile(cycle, (start // period + 2, 1)))
     if start >= T:
-        return float(rewards[:T].sum())
-    steady = rewards[start : start + period]
-    return float(rewards[:start].sum() + turns * steady.sum() + steady[:left].sum())
+        return _played(env, cycle, T)[0]
+    first, steady = _played(env, cycle, start)
+    return float(first + turns * steady.sum() + steady[:left].sum())
+
+
+def _played(env: LBM, cycle: Array, steps: int) -> tuple[float, Array]:
+    """What so many steps of the cycle collect, and the rewards (period,) of the turn after them."""
+    model, total = env._params(), 0.0
+    history, turn = make_history(model), np.array(cycle, dtype=np.float64)
+    stretch = np.tile(turn, (max(1, -(-min(steps, _STRETCH) // len(turn))), 1))
+    with np.errstate(all="ignore"):
+        for done in range(0, steps, len(stretch)):
+            total += float(rewards(model, history, stretch[: steps - done]).sum())
+        return total, rewards(model, history, turn)

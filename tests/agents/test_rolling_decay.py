@@ -80,6 +80,20 @@ def test_what_others_play_counts(m: float) -> None:
     np.testing.assert_allclose(single.act(), action, rtol=0, atol=1e-7)
 
 
+@pytest.mark.parametrize("decay", [0.9999, 1.0 - 1e-9])
+def test_a_memory_that_hardly_fades_needs_no_endless_list(decay: float) -> None:
+    env, agent = problem(INF, decay)
+    live = agent.start(lbm.Ball(3), seed=0)
+    past = play(live, env, 10, [])
+    live.observe([1.0, 0.0, 0.0], 0.5)
+    F = naive.features(np.array([*past, [1.0, 0.0, 0.0]]), INF, -2.0, None, decay)
+    np.testing.assert_allclose(
+        live._policy.learner.estimator.V_inv, np.linalg.inv(np.eye(3) + F.T @ F), rtol=1e-9, atol=1e-12
+    )
+    assert len(live.to_bytes()) < 2_000_000
+    assert agent.start(lbm.Ball(3)).from_bytes(live.to_bytes()).t == 11
+
+
 def test_arms_that_are_offered_with_a_memory_without_end() -> None:
     env, agent = problem(INF)
     live = agent.start(lbm.Ball(3), seed=0)

@@ -121,6 +121,28 @@ def test_singular_A0(gamma: float, optimism: str) -> None:
     assert failures({name: fading(p, 0.7) for name, p in singular.items()}) == {}
 
 
+@pytest.mark.nojit
+@pytest.mark.parametrize("gamma", [-5.0, -4.0, -2.0, -1.0, 1.0, 2.0, 3.0, 5.0])
+def test_integer_powers_without_spectra(gamma: float) -> None:
+    """Where the memory has no end and d >= 4; others of these gammas have spectra."""
+    rng, past = np.random.default_rng(3), problems.ball(4, 5, np.random.default_rng(4))
+    rank_two = np.diag([1.0, 0.5, 0.0, 0.0, 0.0])
+    matrices: list[tuple[str, object]] = [("0.25", 5), ("dense", 7), ("corner", 5), ("0.01", 5), ("40", 6)]
+    cases = {
+        f"{A0}, d={d}": problems.problem(d=d, m=0, L=5, gamma=gamma, A0=A0, optimism=OPTIMISM[i % 3])  # type: ignore[arg-type]
+        for i, (A0, d) in enumerate(matrices)
+    }
+    cases["order above d"] = problems.problem(d=4, m=0, L=3, gamma=gamma)
+    cases["close to singular"] = problems.problem(d=5, m=0, L=2, gamma=gamma, A0=np.diag([1, 1, 1, 1, 1e-9]))
+    cases["a cut tile"] = problems.problem(d=4, m=0, L=67, gamma=gamma, A0="corner")
+    if gamma > 0.0:
+        cases["singular"] = problems.problem(d=5, m=0, L=4, gamma=gamma, A0=rank_two)
+        cases["zero"] = problems.problem(d=5, m=0, L=4, gamma=gamma, A0=np.zeros((5, 5)))
+    cases = {name: fading(p, float(rng.uniform(0.3, 0.99)), endless=True) for name, p in cases.items()}
+    cases["a history"] = cases["0.25, d=5"] | {"history": past}
+    assert failures(cases) == {}
+
+
 @pytest.mark.parametrize("L", [1, 2, 12, 13, 14, 30])
 @pytest.mark.parametrize(("d", "m"), [(1, 13), (2, 13), (3, 20)])
 def test_sliding_sums_have_fifty_digits(d: int, m: int, L: int) -> None:
@@ -135,12 +157,13 @@ def test_a_history_of_any_length(h: int) -> None:
     assert error(problem | {"history": past}) <= TOLERANCE
 
 
-@pytest.mark.parametrize(("d", "m"), [(3, 1), (3, 2), (5, 3), (3, 4), (2, 15), (3, INF)])
-def test_blocks_side_by_side_are_as_if_alone(d: int, m: float) -> None:
+@pytest.mark.parametrize(("d", "m"), [(3, 1), (3, 2), (5, 3), (3, 4), (2, 15), (3, INF), (6, INF)])
+@pytest.mark.parametrize("gamma", [-1.5, -2.0])
+def test_blocks_side_by_side_are_as_if_alone(d: int, m: float, gamma: float) -> None:
     rng = np.random.default_rng(d)
     lead, L, lanes = 0 if m == INF else int(m), 9, 3
     blocks = rng.standard_normal((lanes, lead + L, d)) / 2.0
-    memory, form = make_memory(np.eye(d), m, -1.5, Variant(0.7))
+    memory, form = make_memory(np.eye(d), m, gamma, Variant(0.7))
     belief = Belief(rng.standard_normal(d), 0.3 * np.eye(d), 1.2, O3M)
     columns = np.ascontiguousarray(blocks.transpose(2, 1, 0).reshape(d, -1))
     values, grad = np.empty(lanes), np.empty_like(columns)
@@ -149,7 +172,7 @@ def test_blocks_side_by_side_are_as_if_alone(d: int, m: float) -> None:
     )
     for s, block in enumerate(blocks):
         value, slope = lbm.block_ucb(
-            block, m=m, gamma=-1.5, theta=belief.theta, V_inv=belief.V_inv, beta=1.2, decay=0.7
+            block, m=m, gamma=gamma, theta=belief.theta, V_inv=belief.V_inv, beta=1.2, decay=0.7
         )
         assert values[s] == pytest.approx(value, rel=1e-13)
         np.testing.assert_allclose(grad[:, s::lanes].T, slope, rtol=0.0, atol=1e-13 * np.abs(slope).max())
@@ -224,9 +247,9 @@ def test_a_plan_after_a_history() -> None:
     assert plan.value > env.expected_rewards(other.actions, history=past).sum() - 1e-9
 
 
-@pytest.mark.parametrize("m", [2, 3, INF])
-def test_a_cycle_is_worth_what_it_collects_in_the_end(m: float) -> None:
-    env = lbm.LBM([0.6, 0.0, 0.8], m=m, gamma=-2.0, decay=0.7)
+@pytest.mark.parametrize(("d", "m"), [(3, 2), (3, 3), (3, INF), (5, INF)])
+def test_a_cycle_is_worth_what_it_collects_in_the_end(d: int, m: float) -> None:
+    env = lbm.LBM([0.6, *[0.0] * (d - 2), 0.8], m=m, gamma=-2.0, decay=0.7)
     cycle = lbm.best_cycle(env, max_period=8)
     rewards = env.expected_rewards(np.tile(cycle.actions, (60, 1)))
     assert rewards[-len(cycle.actions) :].mean() == pytest.approx(cycle.average, rel=1e-9)
@@ -249,6 +272,28 @@ def test_bounds_hold_what_they_say() -> None:
         rising.expected_rewards(np.tile(rising.theta, (30, 1))).sum(), rel=1e-12
     )
     assert rising.expected_rewards(np.tile(rising.theta, (200, 1)))[-1] == pytest.approx(rising.reward_bound)
+
+
+@pytest.mark.parametrize("T", [1, 7, 100, 3000])
+@pytest.mark.parametrize("decay", [0.6, 0.999, 1.0 - 1e-9])
+def test_a_memory_that_hardly_fades_is_bounded_as_well(decay: float, T: int) -> None:
+    """What a cycle collects is added up as far as it is played, not until the memory is full."""
+    env = lbm.LBM([0.6, 0.8], m=INF, gamma=-2.0, decay=decay)
+    bounds = lbm.opt_bounds(env, T=T, max_period=3)
+    cycle = bounds.cycle.actions  # type: ignore[union-attr]
+    played = np.resize(cycle, (T + len(cycle), 2))
+    starts = [env.expected_rewards(played[s : s + T]).sum() for s in range(len(cycle))]
+    assert bounds.lower == pytest.approx(max(starts), rel=1e-12)
+
+
+def test_long_horizons_of_a_memory_that_fades() -> None:
+    rising = lbm.LBM([0.6, 0.8], m=INF, gamma=0.5, decay=0.8)
+    exact = lbm.opt_bounds(rising, T=10**12)
+    assert exact.exact
+    assert exact.lower == pytest.approx(10**12 * 6.0**0.5, rel=1e-9)
+    hardly = lbm.LBM([0.6, 0.8], m=INF, gamma=-2.0, decay=1.0 - 1e-9)
+    with pytest.raises(ValueError, match="T must be at most 100000000 with a memory as long as that"):
+        lbm.opt_bounds(hardly, T=10**10, max_period=1)
 
 
 def test_arms_are_planned_exactly_in_any_order() -> None:

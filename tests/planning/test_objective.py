@@ -256,3 +256,12 @@ def test_powers_below_the_smallest_double_are_zero() -> None:
     value, grad = fastlbm.block_ucb(**problem)
     assert value == pytest.approx(problem["theta"][2] + problem["theta"][0])
     assert np.isfinite(grad).all()
+
+
+@pytest.mark.parametrize("m", [1, 2, 3])
+@pytest.mark.parametrize("c", [2e-3, 0.03, 0.24])
+@pytest.mark.parametrize("gamma", [-4.0, -2.5, -0.7])
+def test_one_dimension_with_a_small_A0(gamma: float, c: float, m: int) -> None:
+    """The power of c is far larger than that of c and an action: nothing may be subtracted from it."""
+    actions = np.array([[1.0], [0.9], [-1.0], [0.8], [1.0], [1.0]])
+    assert error(problems.problem(gamma=gamma, m=m, actions=actions, A0=[[c]])) <= 1e-12

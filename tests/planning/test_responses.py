@@ -48,6 +48,36 @@ def not_compiled(x: float, gamma: float) -> float:
     return undefined_name(x)  # type: ignore[name-defined]  # noqa: F821
 
 
+def turns_at_five(x: float, gamma: float) -> float:
+    return x if x < 5.0 else 10.0 - x
+
+
+def up(x: float, gamma: float) -> float:
+    return 1.0
+
+
+def raises_beyond_five(x: float, gamma: float) -> float:
+    if x > 5.0:
+        raise ValueError("too much")
+    return x
+
+
+def logarithm(x: float, gamma: float) -> float:
+    return math.log(gamma) * x
+
+
+def slope_of_logarithm(x: float, gamma: float) -> float:
+    return math.log(gamma)
+
+
+def bent(x: float, gamma: float) -> float:
+    return abs(x - 1.5)
+
+
+def slope_of_bent(x: float, gamma: float) -> float:
+    return 1.0 if x > 1.5 else -1.0
+
+
 OWN_RESPONSE = lbm.Response(value, slope)
 RESPONSES: dict[str, Any] = {"saturating": "saturating", "own": OWN_RESPONSE}
 IN_DIGITS: dict[str, Callable[[float], Callable[[Any], Any]]] = {
@@ -189,6 +219,44 @@ def test_what_is_no_response_is_refused() -> None:
         lbm.Response(1.0, slope)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="response"):
         lbm.Rolling(m=1, gamma=-1.0, response="logistic")
+
+
+def line(k: float) -> lbm.Response:
+    return lbm.Response(lambda x, gamma: k * x, lambda x, gamma: k)
+
+
+def test_one_s_own_is_looked_at_where_the_memory_goes() -> None:
+    """Not only where every response is looked at when it is made."""
+    late, raising = lbm.Response(turns_at_five, up), lbm.Response(raises_beyond_five, up)
+    problem = {"gamma": 1.0, "theta": [0.6, 0.8]}
+    for m in (1, 3):
+        assert lbm.LBM(m=m, response=late, **problem).reward_bound == 1.0 + m
+        lbm.LBM(m=m, response=raising, **problem)
+    with pytest.raises(ValueError, match=r"response must have the derivative .* got 1 at x=5\.0"):
+        lbm.LBM(m=8, response=late, **problem)
+    with pytest.raises(ValueError, match="response must be finite at all eigenvalues from 1 to 9, got nan"):
+        lbm.LBM(m=8, response=raising, **problem)
+    with pytest.raises(ValueError, match="response must have the derivative"):
+        lbm.block_ucb(np.eye(2)[[0] * 9], m=8, response=late, **problem)
+    with pytest.raises(ValueError, match="response must have the derivative"):
+        lbm.run(lbm.LBM([0.6, 0.8]), lbm.Rolling(m=8, gamma=1.0, response=late), T=5)
+
+
+def test_one_s_own_may_have_kinks_and_may_need_a_gamma() -> None:
+    lbm.LBM([0.6, 0.8], m=2, response=lbm.Response(bent, slope_of_bent))  # x = 1.5 is looked at
+    positive = lbm.Response(logarithm, slope_of_logarithm)
+    assert lbm.LBM([0.6, 0.8], gamma=2.0, response=positive).reward_bound == pytest.approx(
+        3.0 * math.log(2.0)
+    )
+    with pytest.raises(ValueError, match=r"response must be finite .* gamma=-1"):
+        lbm.LBM([0.6, 0.8], gamma=-1.0, response=positive)
+
+
+def test_responses_have_names() -> None:
+    assert repr(OWN_RESPONSE) == f"Response({__name__}:value, {__name__}:slope)"
+    one, same, other = map(line, (1.0, 1.0, 2.0))
+    assert one == same
+    assert one != other
 
 
 @pytest.mark.skipif(bool(__import__("numba").config.DISABLE_JIT), reason="needs the compiler")
