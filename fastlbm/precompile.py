@@ -59,6 +59,7 @@ LATE = (
     "optimism.additive",
     "optimism.joint",
     "pair.pair_backward",
+    "pair_ucb.pair_ucb",
     "memory.general_backward",
     "lanes.lane_sums",
     "estimator.repeats",
@@ -93,7 +94,7 @@ def late_kernels(asked: Sequence[Any]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
         module, function = name.split(".")
         kernel = getattr(import_module(f"fastlbm.kernels.{module}"), function)
         wanted = [str(a) for p, a in kernel.__annotations__.items() if p != "return"]
-        if module != unused and all(annotation in known for annotation in wanted):
+        if not module.startswith(unused) and all(annotation in known for annotation in wanted):
             types = tuple(known[annotation] for annotation in wanted)
             yield kernel, types
             _add_parts(known, [kernel.link(types)])

@@ -22,8 +22,11 @@ def column(index: int) -> int:
     return max(index, 0)
 
 
-def fma(x: float, y: float, z: float) -> float:
-    """x y + z; in compiled code rounded once: what a kernel asks for it gets, vectorised as well."""
+def fma(x: Any, y: Any, z: Any) -> Any:
+    """x y + z; in compiled code rounded once: what a kernel asks for it gets, vectorised as well.
+
+    Numbers, or those of `vectors`.
+    """
     return x * y + z
 
 

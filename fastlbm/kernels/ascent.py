@@ -18,11 +18,24 @@ import numpy as np
 
 from ._jit import inline, kernel, kernel_internal, kernel_nested
 from ._types import Integers, Matrix, Rows, Vector
-from .arithmetic import column
+from .arithmetic import column, fma
 from .blocks import Work, evaluate, features, make_work
-from .lanes import LANES, fold, hold, lane_sums, largest_entry, load_start, project, wrap
+from .lanes import (
+    LANES,
+    fold,
+    hold,
+    lane_sums,
+    largest_entry,
+    load_start,
+    span_of,
+    spread,
+    store_lane,
+    sum_lanes,
+    wrap,
+)
 from .memory import Memory, as_cycle
 from .optimism import Belief
+from .vectors import WIDTH, at_least, load, read, root, store, where_above, write, zeros
 
 #: The Armijo rule compares with the worst of so many last values.
 _MEMORY = 8
@@ -36,8 +49,9 @@ _PATIENCE = 25.0
 # What is counted: lanes that are not done, the start that comes next, evaluations.
 _ACTIVE, _FOLLOWING, _EVALUATIONS = 0, 1, 2
 
-# Rows of the state of a lane.
-_VALUE, _SLOPE, _CURVATURE, _LENGTH, _STEP, _FRACTION, _TAKEN = 0, 1, 2, 3, 4, 5, 6
+# Rows of the state of a lane; the last two are 1 where the trial point is taken, and is the best so far.
+_VALUE, _SLOPE, _CURVATURE, _LENGTH, _STEP, _FRACTION, _TAKEN, _BETTER = 0, 1, 2, 3, 4, 5, 6, 7
+_STATE = 8
 
 
 class Ends(NamedTuple):
@@ -58,7 +72,8 @@ class _Climb(NamedTuple):
     grad: Rows
     trial: Rows
     trial_grad: Rows
-    state: Rows  # (7, lanes)
+    best: Rows  # the best points so far
+    state: Rows  # (_STATE, lanes)
     recent: Rows  # (_MEMORY, lanes) last values
     where: Integers  # (lanes,) number of the start in each lane, -1 if it is done
     age: Integers  # evaluations of it
@@ -66,7 +81,7 @@ class _Climb(NamedTuple):
     block: Rows  # (d, lead + N) what is evaluated, the trial itself without a lead
     block_grad: Rows
     trial_value: Vector  # (lanes,)
-    columns: Rows  # (3, N) scratch
+    columns: Rows  # (_STATE, N + WIDTH) scratch
     work: Work
 
 
@@ -86,7 +101,8 @@ def _make_climb(memory: Memory, A0: Matrix | None, n: int, lanes: int, lead: int
         grad=np.zeros((d, N)),
         trial=trial,
         trial_grad=trial_grad,
-        state=np.zeros((7, lanes)),
+        best=np.zeros((d, N)),
+        state=np.zeros((_STATE, lanes)),
         recent=np.zeros((_MEMORY, lanes)),
         where=np.arange(lanes),
         age=np.zeros(lanes, dtype=np.int64),
@@ -94,7 +110,7 @@ def _make_climb(memory: Memory, A0: Matrix | None, n: int, lanes: int, lead: int
         block=block,
         block_grad=block_grad,
         trial_value=np.zeros(lanes),
-        columns=np.empty((3, N)),
+        columns=np.zeros((_STATE, N + WIDTH)),
         work=make_work(memory, A0, lead + N, lanes),
     )
 
@@ -129,13 +145,17 @@ def ascend(
         values[s] = -np.inf
     for s in range(climb.lanes):
         load_start(x, count, s, climb.point, climb.direction, s, climb.lanes)
-    _move(climb)
+    _go_on(climb)
     tally[_ACTIVE], tally[_FOLLOWING] = climb.lanes, climb.lanes
     while True:
         champion = _climb_on(
             memory, A0, belief, climb, ends, x, beyond, values, tally, ticks, tolerance, champion, stop
         )
-        if tally[_ACTIVE] == 0 or stop[0] != 0:
+        if tally[_ACTIVE] == 0:
+            return tally[_EVALUATIONS]
+        if stop[0] != 0:
+            for s in range(climb.lanes):
+                _keep_best(climb, s, x, count)
             return tally[_EVALUATIONS]
         climb = _without_done(memory, A0, climb, n, ends.lead)
         _go_on(climb)
@@ -172,7 +192,7 @@ def _climb_on(
             fold(climb.block_grad, climb.lead, climb.trial_grad)
         hold(climb.trial_grad, ends.head * climb.lanes, ends.tail * climb.lanes)
         tally[_EVALUATIONS] += tally[_ACTIVE]
-        lane_sums(climb.direction, climb.trial_grad, climb.lanes, climb.state, _CURVATURE)
+        lane_sums(climb.direction, climb.trial_grad, climb.lanes, climb.columns, climb.state, _CURVATURE)
         champion = _judge(climb, x, beyond, values, tally, ticks, tolerance, champion)
         if 2 * tally[_ACTIVE] <= climb.lanes:
             break
@@ -182,10 +202,21 @@ def _climb_on(
 
 @inline
 def _go_on(climb: _Climb) -> None:
-    """New trial points, with the slope and the length of the steps to them."""
-    _move(climb)
-    lane_sums(climb.direction, climb.grad, climb.lanes, climb.state, _SLOPE)
-    lane_sums(climb.direction, climb.direction, climb.lanes, climb.state, _LENGTH)
+    """Accepted starts move to their trial point and get a new direction; all get a new trial point.
+
+    With the slope and the length of the step to it.
+    """
+    _move_lanes(
+        climb.point,
+        climb.grad,
+        climb.direction,
+        climb.trial,
+        climb.trial_grad,
+        climb.best,
+        climb.lanes,
+        climb.state,
+        climb.columns,
+    )
 
 
 @inline
@@ -203,12 +234,11 @@ def _judge(
 
     Returns the best value so far.
     """
-    d, lanes, count = x.shape[0], climb.lanes, values.shape[0]
-    n = x.shape[1] // count
+    lanes, count = climb.lanes, values.shape[0]
     state, recent, where = climb.state, climb.recent, climb.where
-    age, accepted, trial = climb.age, climb.accepted, climb.trial
+    age, accepted = climb.age, climb.accepted
     for s in range(lanes):
-        state[_TAKEN, s] = 0.0
+        state[_TAKEN, s], state[_BETTER, s] = 0.0, 0.0
         if where[s] < 0:
             continue
         new = climb.trial_value[s] + beyond[where[s]]
@@ -221,16 +251,15 @@ def _judge(
             if new > values[where[s]]:
                 values[where[s]] = new
                 champion = max(champion, new)
-                for i in range(d):
-                    for t in range(n):
-                        x[i, t * count + where[s]] = trial[i, t * lanes + s]
+                state[_BETTER, s] = 1.0
             if accepted[s] > _MEMORY:
                 gain = new - oldest
                 done = done or gain <= tolerance * abs(new) or new + _PATIENCE * gain < champion
         else:
             done = _shorten(state, s, new) or done
         if done:
-            state[_TAKEN, s] = 0.0
+            _keep_best(climb, s, x, count)
+            state[_TAKEN, s], state[_BETTER, s] = 0.0, 0.0
             where[s] = -1
             following = tally[_FOLLOWING]
             if following < count:
@@ -240,6 +269,15 @@ def _judge(
             else:
                 tally[_ACTIVE] -= 1
     return champion
+
+
+@inline
+def _keep_best(climb: _Climb, s: int, x: Rows, count: int) -> None:
+    """The best point of lane s into x (d, n*count), the trial point if that is it; nothing if it has none."""
+    start = climb.where[s]
+    if start >= 0 and climb.accepted[s] > 0:
+        best = climb.trial if climb.state[_BETTER, s] > 0.0 else climb.best
+        store_lane(best, climb.lanes, s, x, count, start)
 
 
 @kernel_nested
@@ -269,7 +307,7 @@ def _without_done(memory: Memory, A0: Matrix | None, climb: _Climb, n: int, lead
                 w, v = t * lanes + s, t * fewer + at
                 out.point[i, v], out.direction[i, v] = climb.point[i, w], climb.direction[i, w]
                 out.grad[i, v], out.trial[i, v] = climb.grad[i, w], climb.trial[i, w]
-                out.trial_grad[i, v] = climb.trial_grad[i, w]
+                out.trial_grad[i, v], out.best[i, v] = climb.trial_grad[i, w], climb.best[i, w]
         at += 1
     return out
 
@@ -333,36 +371,6 @@ def wrapped_rewards(memory: Memory, A0: Matrix | None, theta: Vector, x: Rows, n
     return rewards
 
 
-@inline
-def _move(climb: _Climb) -> None:
-    """Accepted starts move to their trial point and get a new direction; all get a new trial point."""
-    _move_lanes(
-        climb.point,
-        climb.grad,
-        climb.direction,
-        climb.trial,
-        climb.trial_grad,
-        climb.lanes,
-        climb.state,
-        climb.columns,
-    )
-
-
-@inline
-def _spread(state: Rows, row: int, lanes: int, out: Vector) -> None:
-    """out (n*lanes,): the state of its lane for every column."""
-    if lanes == LANES:
-        # Constant bounds make it one store a step.
-        for t in range(0, out.shape[0], LANES):
-            for s in range(LANES):
-                out[t + s] = state[row, s]
-        return
-    for s in range(lanes):
-        value = state[row, s]
-        for t in range(s, out.shape[0], lanes):
-            out[t] = value
-
-
 @kernel_internal
 def _move_lanes(
     point: Rows,
@@ -370,28 +378,41 @@ def _move_lanes(
     direction: Rows,
     trial: Rows,
     trial_grad: Rows,
+    best: Rows,
     lanes: int,
     state: Rows,
     columns: Rows,
 ) -> None:
     d, N = point.shape
-    _spread(state, _TAKEN, lanes, columns[0])
-    _spread(state, _STEP, lanes, columns[1])
-    _spread(state, _FRACTION, lanes, columns[2])
-    for i in range(d):
-        # Both sides are loaded whatever is chosen, one array a loop: else they are not vectorised, or slowly.
-        for w in range(N):
-            new, old = trial[i, w], point[i, w]
-            point[i, w] = new if columns[0, w] > 0.0 else old
-        for w in range(N):
-            new, old = trial_grad[i, w], grad[i, w]
-            grad[i, w] = new if columns[0, w] > 0.0 else old
-        for w in range(N):
-            trial[i, w] = point[i, w] + columns[1, w] * grad[i, w]
-    project(trial, columns[1])
-    for i in range(d):
-        for w in range(N):
-            new, old = trial[i, w] - point[i, w], direction[i, w]
-            direction[i, w] = new if columns[0, w] > 0.0 else old
-        for w in range(N):
-            trial[i, w] = point[i, w] + columns[2, w] * direction[i, w]
+    span = span_of(lanes, N)
+    for row in (_STEP, _FRACTION, _TAKEN, _BETTER):
+        spread(state, row, lanes, columns, N)
+    for j in range(0, N, WIDTH):
+        at, count = j if span > WIDTH else 0, N - j
+        taken, better = load(columns, _TAKEN, at), load(columns, _BETTER, at)
+        step, fraction = load(columns, _STEP, at), load(columns, _FRACTION, at)
+        size = zeros()
+        for i in range(d):
+            new = read(trial, i, j, count)
+            write(best, i, j, count, where_above(better, 0.0, new, read(best, i, j, count)))
+            new = where_above(taken, 0.0, new, read(point, i, j, count))
+            slope = where_above(taken, 0.0, read(trial_grad, i, j, count), read(grad, i, j, count))
+            write(point, i, j, count, new)
+            write(grad, i, j, count, slope)
+            new = fma(step, slope, new)
+            size = fma(new, new, size)
+            write(trial, i, j, count, new)
+        # Into the unit ball.
+        scale = 1.0 / root(at_least(size, 1.0))
+        slope, length = zeros(), zeros()
+        for i in range(d):
+            old = read(point, i, j, count)
+            new = scale * read(trial, i, j, count) - old
+            new = where_above(taken, 0.0, new, read(direction, i, j, count))
+            write(direction, i, j, count, new)
+            write(trial, i, j, count, fma(fraction, new, old))
+            slope, length = fma(new, read(grad, i, j, count), slope), fma(new, new, length)
+        store(columns, _SLOPE, j, slope)
+        store(columns, _LENGTH, j, length)
+    sum_lanes(columns, _SLOPE, N, lanes, state, _SLOPE)
+    sum_lanes(columns, _LENGTH, N, lanes, state, _LENGTH)

@@ -13,7 +13,9 @@ from .endless import dense_backward, dense_forward
 from .matrix_functions import make_layout
 from .memory import SLIDE_FROM, Memory
 from .optimism import O3M, Belief, additive, joint
-from .pair import ROWS, pair_backward, pair_forward
+from .pair import ROWS, groups_of, pair_backward, pair_forward
+from .pair_ucb import pair_ucb
+from .vectors import WIDTH
 
 
 class Work(NamedTuple):
@@ -21,20 +23,32 @@ class Work(NamedTuple):
 
     B: Rows  # (d, N) features
     U: Rows  # (d, N) derivative of the objective with respect to the features
-    D: Rows  # (m+1, N) shifted inner products, or sums over windows, then the derivative with respect to them
+    #: (m+1, N) shifted inner products, or sums over windows, then the derivative with respect to them; in the
+    #: form of `pair` the parts of the gradient, and the UCBs of windows
+    D: Rows
     tiles: Tiles  # (tiles, rows*TILE) spectra
     scratch: Rows  # (2, N)
+    group: Rows  # (2 d, WIDTH) features of a group of windows of `pair`, and V_inv times them
 
 
 @kernel
 def make_work(memory: Memory, A0: Matrix | None, N: int, lanes: int) -> Work:
     """A workspace for `lanes` blocks in N columns."""
     d, m = memory.d, memory.m
-    rows = ROWS if A0 is None else make_layout(memory.k).rows
+    if A0 is None:
+        return Work(
+            B=np.zeros((d, N)),
+            U=np.zeros((d, N)),
+            D=np.zeros((3 * d + 1, N + WIDTH)),
+            tiles=np.zeros((groups_of(N - m * lanes), ROWS * WIDTH)),
+            scratch=np.zeros((2, N)),
+            group=np.zeros((2 * d, WIDTH)),
+        )
+    rows = make_layout(memory.k).rows
     shared, columns = 0, N
-    if A0 is not None and memory.gram:
+    if memory.gram:
         shared = m + 1
-    elif A0 is not None and (m > SLIDE_FROM or memory.endless):
+    elif m > SLIDE_FROM or memory.endless:
         shared, columns = d * (d + 1) // 2 + 2, N + (m + 1) * lanes
     count = (N - m * lanes + TILE - 1) // TILE
     return Work(
@@ -43,6 +57,7 @@ def make_work(memory: Memory, A0: Matrix | None, N: int, lanes: int) -> Work:
         D=np.zeros((shared, columns)),
         tiles=np.zeros((count, rows * TILE)),
         scratch=np.zeros((2, N)),
+        group=np.zeros((0, WIDTH)),
     )
 
 
@@ -72,7 +87,14 @@ def evaluate(
     """values (lanes,) and grad (d, N) of the blocks that lie side by side in a (d, N)."""
     m = memory.m
     B, U = work.B, work.U
+    if A0 is None and belief.kind == O3M:
+        pair_ucb(memory, belief, lanes, a, work.tiles, work.D, work.group, values, grad)
+        return
     features(memory, A0, a, lanes, work)
+    if A0 is None:
+        joint(belief, m, lanes, a, B, U, values)
+        pair_backward(memory, lanes, a, U, work.tiles, work.D, grad)
+        return
     if belief.kind == O3M:
         additive(belief.theta, belief.V_inv, belief.beta, m, lanes, B, U, work.scratch, values)
     else:
@@ -81,10 +103,7 @@ def evaluate(
     for i in range(a.shape[0]):
         for w in range(m * lanes):
             grad[i, w] = U[i, w]
-    if A0 is None:
-        pair_backward(memory, lanes, a, U, work.tiles, grad)
-    else:
-        dense_backward(memory, A0, lanes, a, U, work.D, work.tiles, grad)
+    dense_backward(memory, A0, lanes, a, U, work.D, work.tiles, grad)
 
 
 @kernel_norefcount

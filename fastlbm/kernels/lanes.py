@@ -4,30 +4,13 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from ._jit import kernel_internal, kernel_nested
-from ._types import Rows, Vector
-from .arithmetic import column
+from ._jit import inline, kernel_internal
+from ._types import Rows
+from .arithmetic import column, fma
+from .vectors import WIDTH, load, read, store, zeros
 
 #: Starts that climb side by side.
 LANES = 8
-
-
-@kernel_internal
-def project(x: Rows, scale: Vector) -> None:
-    """Every column of x (d, N) into the unit ball; scale (N,) is scratch."""
-    d, N = x.shape
-    for w in range(N):
-        scale[w] = 0.0
-    for i in range(d):
-        for w in range(N):
-            scale[w] += x[i, w] * x[i, w]
-    for w in range(N):
-        scale[w] = 1.0 / math.sqrt(max(scale[w], 1.0))
-    for i in range(d):
-        for w in range(N):
-            x[i, w] *= scale[w]
 
 
 @kernel_internal
@@ -44,36 +27,58 @@ def load_start(x: Rows, count: int, index: int, point: Rows, direction: Rows, s:
             direction[i, t * lanes + s] = 0.0
 
 
-@kernel_nested
-def lane_sums(x: Rows, y: Rows, lanes: int, state: Rows, row: int) -> None:
-    """Row `row` of the state = <x, y> of each lane."""
-    d, N = x.shape
-    if lanes == LANES:
-        # Constant bounds keep the sums of all lanes in registers.
-        total = np.zeros(LANES)
-        for i in range(d):
-            for t in range(0, N, LANES):
-                for s in range(LANES):
-                    total[s] += x[i, t + s] * y[i, t + s]
-        for s in range(LANES):
-            state[row, s] = total[s]
-        return
-    if lanes <= 2:
-        # The same for the few lanes with which most ascents end.
-        one, two, last = 0.0, 0.0, lanes - 1
-        for i in range(d):
-            for t in range(0, N, lanes):
-                one += x[i, t] * y[i, t]
-                two += x[i, t + last] * y[i, t + last]
-        state[row, last] = two
-        state[row, 0] = one
+@kernel_internal
+def store_lane(point: Rows, lanes: int, s: int, x: Rows, count: int, index: int) -> None:
+    """Lane s to the place of start number `index`."""
+    for i in range(point.shape[0]):
+        for t in range(point.shape[1] // lanes):
+            x[i, t * count + index] = point[i, t * lanes + s]
+
+
+@inline
+def span_of(lanes: int, N: int) -> int:
+    """Columns after which the lanes begin anew with a vector: one vector, or else all N."""
+    return WIDTH if WIDTH % lanes == 0 else N
+
+
+@inline
+def spread(state: Rows, row: int, lanes: int, columns: Rows, N: int) -> None:
+    """Row `row` of columns (rows, N + WIDTH): the state of its lane for every column, of one span."""
+    s = 0
+    for w in range(span_of(lanes, N)):
+        columns[row, w] = state[row, s]
+        s = s + 1 if s + 1 < lanes else 0
+
+
+@inline
+def sum_lanes(row: Rows, index: int, N: int, lanes: int, out: Rows, target: int) -> None:
+    """Row `target` of out (rows, lanes): the sum of the columns of each lane in a row of N + WIDTH columns.
+
+    One action after the other, so that a block has the same sums in whatever company.
+    """
+    if lanes == WIDTH:
+        totals = zeros()
+        for j in range(0, N, WIDTH):
+            totals += load(row, index, j)
+        store(out, target, 0, totals)
         return
     for s in range(lanes):
-        state[row, s] = 0.0
-    for i in range(d):
-        for t in range(0, N, lanes):
-            for s in range(lanes):
-                state[row, s] += x[i, t + s] * y[i, t + s]
+        total = 0.0
+        for w in range(s, N, lanes):
+            total += row[index, w]
+        out[target, s] = total
+
+
+@kernel_internal
+def lane_sums(x: Rows, y: Rows, lanes: int, columns: Rows, state: Rows, row: int) -> None:
+    """Row `row` of the state = <x, y> of each lane; columns (rows, N + WIDTH) is scratch."""
+    d, N = x.shape
+    for j in range(0, N, WIDTH):
+        products = zeros()
+        for i in range(d):
+            products = fma(read(x, i, j, N - j), read(y, i, j, N - j), products)
+        store(columns, row, j, products)
+    sum_lanes(columns, row, N, lanes, state, row)
 
 
 @kernel_internal

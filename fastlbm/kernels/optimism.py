@@ -23,7 +23,7 @@ OM = 1
 OM_BLOCK = 2
 
 #: Squared norms up to this count as the kink of the norm at 0, whose gradient is taken as 0.
-_KINK = 1e-300
+KINK = 1e-300
 
 
 class Belief(NamedTuple):
@@ -91,7 +91,7 @@ def additive(
             squared = scratch[1, w]
             root = math.sqrt(max(squared, 0.0))
             scratch[0, w] += beta * root
-            scratch[1, w] = beta / (root + 1e-300) if squared > _KINK else 0.0
+            scratch[1, w] = beta / (root + 1e-300) if squared > KINK else 0.0
         for i in range(d):
             scale = theta[i]
             for w in range(n):
@@ -136,7 +136,7 @@ def joint(belief: Belief, m: int, lanes: int, a: Rows, B: Rows, U: Rows, values:
             squared += b[i] * total
             value += b[i] * theta[i]
         scale = 0.0
-        if squared > _KINK:
+        if squared > KINK:
             value += beta * math.sqrt(squared)
             scale = beta / math.sqrt(squared)
         values[s] = value

@@ -76,6 +76,7 @@ class Power(NamedTuple):
 
     gamma: float
     kind: int  # GENERAL, INTEGER, HALF, SATURATING or OWN
+    order: int  # |gamma| of an INTEGER, twice that of a HALF
     negative: bool
     c: float  # the fixed first argument of the Gram form's differences; 1 in the dense form
     c_power: float  # c^gamma
@@ -110,6 +111,7 @@ def make_power(gamma: float, c: float | None, floor: float = NO_FLOOR) -> Power:
     return Power(
         gamma=gamma,
         kind=kind,
+        order=order,
         negative=negative,
         c=shift,
         c_power=shift**gamma,
@@ -130,24 +132,24 @@ def _row(y0: float, top: int) -> Coefficients:
 
 
 @inline
-def horner(a: Coefficients, y: float) -> float:
+def horner(a: Coefficients, y: Any) -> Any:
     """sum_i a_i y^i."""
     return fma(y, fma(y, fma(y, fma(y, a[4], a[3]), a[2]), a[1]), a[0])
 
 
 @inline
-def homogeneous(a: Coefficients, y: float, z: float) -> float:
+def homogeneous(a: Coefficients, y: Any, z: Any) -> Any:
     """sum_i a_i h_i(y, z), by h_i = z h_{i-1} + y^i."""
     p = y
     h = z + p
     total = fma(a[1], h, a[0])
-    p *= y
+    p = p * y
     h = fma(z, h, p)
     total = fma(a[2], h, total)
-    p *= y
+    p = p * y
     h = fma(z, h, p)
     total = fma(a[3], h, total)
-    p *= y
+    p = p * y
     h = fma(z, h, p)
     return fma(a[4], h, total)
 
