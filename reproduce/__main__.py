@@ -66,8 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         pages = [Page(name, *common) for name in dict.fromkeys(chosen)]
     except OSError as error:
         parser.error(f"--out and --gallery must be folders that can be written to: {error}")
-    if precompile.is_cold():
-        print("compiling the core, which is done once and takes a minute at most ...", flush=True)
+    if precompile.is_cold() and len(pages) > 1:  # one of them compiles what it needs and no more
+        print("compiling the core, which is done once and takes a minute or two ...", flush=True)
         with contextlib.suppress(subprocess.CalledProcessError):  # then it is compiled where it is needed
             precompile.compile_all()
     try:
