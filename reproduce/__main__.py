@@ -100,8 +100,10 @@ def _make(pages: Sequence[Page], common: Any, everything: bool) -> int:
 
 def report(claims: Sequence[Claim], unchecked: Sequence[str] = ()) -> int:
     """Print the verdicts; 1 if a number is where it must not be, or a statement was not checked."""
+    if claims:
+        print("What was claimed, and what was measured (remarks are in reproduce/figures/claims.md):")
     for claim in claims:
-        print(f"{claim.verdict:>19}  {claim.name}: {claim.measured} {claim.number}")
+        print(f"{claim.verdict:>19}  {claim.name}: {claim.measured} = {claim.number}")
     failed = [claim.failed for claim in claims if claim.failed]
     failed += [f"{name}: no experiment has checked it" for name in unchecked]
     for words in failed:
