@@ -1,7 +1,7 @@
 """Compiling ahead of use: owns which calls compile the core; may start processes of its own.
 
-Numba compiles one function at a time in a process, so that the forms of the core are compiled side by side in
-processes, each of which leaves what it made in the cache on disk.
+Numba compiles one function at a time in a process. So processes take turns at a list of small calls, and each
+leaves what it made in the cache on disk. What others compile right now they wait for, and do not make twice.
 """
 
 from __future__ import annotations
@@ -10,23 +10,32 @@ import os
 import pickle
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .kernels import _cache, _jit, search
+from .kernels import _cache, _jit, _together, search
 from .kernels.rewards import make_history
 from .kernels.stepping import play_step, play_steps
 
 if TYPE_CHECKING:
+    from .model.actions import Finite
     from .model.lbm import LBM
 
-#: The calls of a process each, about as long as each other.
-GROUPS = ("isotropic", "general")
+#: Functions of this module, those that compile longest first; neighbours have little in common.
+CALLS = (
+    "catalogue", "isotropic", "general", "isotropic_rolling", "auto", "general_rolling", "arms", "blocks",
+    "selection", "baselines", "steps", "offers",
+)  # fmt: skip
+
+#: Processes that compile at most: each needs 300 MB, and Numba's own functions are compiled in each of them.
+PROCESSES = 4
 
 
 def why_not() -> str | None:
@@ -44,11 +53,31 @@ def is_cold() -> bool:
 
 
 def compile_all() -> None:
-    """Compile what agents and plans need, in several processes; nothing happens to what is there already."""
+    """Compile what agents and plans need, in several processes; nothing happens to what is there already.
+
+    What is rare is left to its first use: sets of arms with another A0, arms revealed step by step to agents
+    that plan, memories that never end, choices among candidates by their rewards.
+    """
     if why_not() is not None:
         return
-    with ThreadPoolExecutor(min(len(GROUPS), os.cpu_count() or 1)) as pool:
-        list(pool.map(_in_process, GROUPS))
+    calls = deque(CALLS)
+    processes = min(PROCESSES, _together.cores())
+    bar = _together.make_bar() if is_cold() else None
+    with ThreadPoolExecutor(processes) as pool:
+        running = [pool.submit(_in_process, calls) for _ in range(processes)]
+        while bar is not None and wait(running, timeout=0.2).not_done:
+            bar.n = _kernels_kept()
+            bar.refresh()
+    if bar is not None:
+        bar.close()
+    for process in running:
+        process.result()
+
+
+def _kernels_kept() -> int:
+    kept = _jit.cache_of(search.search)
+    assert kept is not None
+    return sum(1 for place in kept.places for _ in place.glob("*.nbc"))
 
 
 #: What the second process of a first run compiles: what the first process, which goes through the calls of an
@@ -124,46 +153,146 @@ def _add_parts(types: dict[str, Any], whole: Sequence[Any]) -> None:
                 types["Matrix | None"] = part.types[part.fields.index("A0")]
 
 
-def _in_process(group: str) -> None:
-    """Run one of the GROUPS in a process; it says itself what went wrong.
+def _in_process(calls: deque[str]) -> None:
+    """Hand calls to a process, one by one, until none is left; it says itself what went wrong.
 
     It runs this very package and, with -P, nothing of the current directory.
     """
     here = str(Path(__file__).parents[1])
     path = f"import sys; {here!r} in sys.path or sys.path.insert(0, {here!r})"
-    code = f"{path}; from fastlbm import precompile; precompile.{group}()"
+    code = f"{path}; from fastlbm import precompile; precompile.work_off()"
     environment = {**os.environ, "FASTLBM_BESIDE": "0", "FASTLBM_QUIET": "1"}
-    subprocess.run([sys.executable, "-P", "-c", code], env=environment, check=True)
+    command, pipe = [sys.executable, "-P", "-c", code], subprocess.PIPE
+    with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(IndexError, BrokenPipeError):
+            answer = "done"
+            while answer:  # it has none after an error
+                process.stdin.write(calls.popleft() + "\n")
+                process.stdin.flush()
+                answer = process.stdout.readline()
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+    if process.returncode != 0:
+        raise subprocess.CalledProcessError(process.returncode, command)
+
+
+def work_off() -> None:
+    """Make the calls whose names come in, a line each, and answer each with a line."""
+    for line in sys.stdin:
+        globals()[line.strip()]()
+        print("done", flush=True)
+
+
+def _model(general: bool = False, m: int = 2, actions: Finite | None = None) -> LBM:
+    from . import LBM
+
+    return LBM(
+        np.full(3, 0.5), m=m, gamma=-3.0, A0=np.diag([1.0, 2.0, 3.0]) if general else None, actions=actions
+    )
+
+
+def _few() -> Finite:
+    from . import Finite
+
+    return Finite(np.eye(3))
+
+
+def _many() -> Finite:
+    """More arms than tables over the last m = 4 of them have room for."""
+    from . import Finite
+
+    return Finite(np.random.default_rng(0).standard_normal((40, 3)) / 4.0)
 
 
 def isotropic() -> None:
-    """A0 = I: the closed forms; plans, arms and selection."""
-    from . import LBM, OFUL, EvidenceSelector, Finite, best_cycle, run
+    """A0 = I: the closed forms."""
+    from . import O3M, run
 
-    theta = np.full(3, 0.5)
-    env = LBM(theta, m=2, gamma=-3.0)
-    _learners(env)
-    best_cycle(env, period=3)
-    run(env, OFUL(40), T=20)
-    run(env, EvidenceSelector([(0, 0.0), (2, -3.0)], 40, L=4), T=20)
-    arms = LBM(theta, m=2, gamma=-3.0, actions=Finite(np.eye(3)))
-    _learners(arms)
-    run(arms, OFUL(40), T=20)
-    _steps(env)
+    run(_model(), O3M(2, -3.0, 40, L=4), T=20)
 
 
 def general() -> None:
-    """Any A0, or m >= d: spectra of the memory matrix; and the oracle, which knows the model."""
-    from . import LBM, EpsilonGreedy, LinTS, OracleGreedy, Random, run
+    """Any A0, or m >= d: spectra of the memory matrix."""
+    from . import O3M, run
 
-    env = LBM(np.full(3, 0.5), m=2, gamma=-3.0, A0=np.diag([1.0, 2.0, 3.0]))
-    for agent in (OracleGreedy(), LinTS(), EpsilonGreedy(), Random()):
+    env = _model(general=True)
+    run(env, O3M(2, -3.0, 40, L=4, A0=env.A0), T=20)
+
+
+def isotropic_rolling() -> None:
+    """Plans that go on from the history."""
+    from . import Rolling, run
+
+    run(_model(), Rolling(2, -3.0), T=20)
+
+
+def general_rolling() -> None:
+    """The same with any A0, or m >= d."""
+    from . import Rolling, run
+
+    env = _model(general=True)
+    run(env, Rolling(2, -3.0, A0=env.A0), T=20)
+
+
+def auto() -> None:
+    """Models that are weighed."""
+    from . import Auto, run
+
+    for actions in (None, _few()):
+        run(_model(actions=actions), Auto(), T=100)
+
+
+def arms() -> None:
+    """Few arms: dynamic programs."""
+    from . import O3M, OM, Rolling, best_block, best_cycle, run
+
+    env = _model(actions=_few())
+    for agent in (O3M(2, -3.0, 40, L=4), OM(2, -3.0, 40, L=4), Rolling(2, -3.0)):
         run(env, agent, T=20)
-    _learners(env)
+    best_block(env, L=4)
+    best_cycle(env, period=3)
 
 
-def _steps(env: LBM) -> None:
+def catalogue() -> None:
+    """Many arms: a plan a step, and a plan a block."""
+    from . import O3M, Rolling, run
+
+    for agent in (Rolling(4, -3.0), O3M(4, -3.0, 40, L=8)):
+        run(_model(m=4, actions=_many()), agent, T=20)
+
+
+def blocks() -> None:
+    """The other block learners, and plans of those who know the model."""
+    from . import OM, OMBlock, best_block, best_cycle, run
+
+    for env in (_model(), _model(general=True)):
+        for learner in (OM, OMBlock):
+            run(env, learner(2, -3.0, 40, L=4, A0=env.A0), T=20)
+        best_block(env, L=4)
+        best_cycle(env, period=3)
+
+
+def selection() -> None:
+    """Candidates that are chosen by what they predict."""
+    from . import EvidenceSelector, run
+
+    run(_model(), EvidenceSelector([(0, 0.0), (2, -3.0)], 40, L=4), T=20)
+
+
+def baselines() -> None:
+    """Those who ignore the memory, and the oracle, which knows the model."""
+    from . import OFUL, EpsilonGreedy, LinTS, OracleGreedy, Random, run
+
+    for env in (_model(general=True), _model(), _model(actions=_few())):
+        for agent in (OracleGreedy(), OFUL(40), LinTS(), EpsilonGreedy(), Random()):
+            run(env, agent, T=20)
+
+
+def steps() -> None:
     """What agents of one's own and Gymnasium need."""
+    env = _model()
     params, noise = env._params(), np.random.default_rng(0)
     recent, rows = np.zeros((1, int(env.m), env.d)), np.zeros((1, env.d))
     play_step(params, make_history(params), rows[0], noise)
@@ -172,9 +301,15 @@ def _steps(env: LBM) -> None:
     )
 
 
-def _learners(env: LBM) -> None:
-    from . import O3M, OM, OMBlock, best_block, run
+def offers() -> None:
+    """A service: arms that are told step by step, and rewards that come later."""
+    from . import Auto, Ball
 
-    for learner in (O3M, OM, OMBlock):
-        run(env, learner(2, -3.0, 40, L=4, A0=env.A0), T=20)
-    best_block(env, L=4)
+    for actions in (Ball(3), _many()):
+        live = Auto().start(actions)
+        live.act()
+        live.update(0.5)
+        live.act(np.eye(3))
+        live.update(0.5, step=1)
+        live.observe([0.0, 0.6, 0.8], 0.5)
+        live.act()

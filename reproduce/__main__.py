@@ -66,8 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         pages = [Page(name, *common) for name in dict.fromkeys(chosen)]
     except OSError as error:
         parser.error(f"--out and --gallery must be folders that can be written to: {error}")
-    if precompile.is_cold():
-        print("compiling the core, which is done once and takes a minute at most ...", flush=True)
+    if precompile.is_cold() and len(pages) > 1:  # one of them compiles what it needs and no more
+        print("compiling the core, which is done once and takes a minute or two ...", flush=True)
         with contextlib.suppress(subprocess.CalledProcessError):  # then it is compiled where it is needed
             precompile.compile_all()
     try:
@@ -100,8 +100,10 @@ def _make(pages: Sequence[Page], common: Any, everything: bool) -> int:
 
 def report(claims: Sequence[Claim], unchecked: Sequence[str] = ()) -> int:
     """Print the verdicts; 1 if a number is where it must not be, or a statement was not checked."""
+    if claims:
+        print("What was claimed, and what was measured (remarks are in reproduce/figures/claims.md):")
     for claim in claims:
-        print(f"{claim.verdict:>19}  {claim.name}: {claim.measured} {claim.number}")
+        print(f"{claim.verdict:>19}  {claim.name}: {claim.measured} = {claim.number}")
     failed = [claim.failed for claim in claims if claim.failed]
     failed += [f"{name}: no experiment has checked it" for name in unchecked]
     for words in failed:

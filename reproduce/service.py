@@ -289,7 +289,11 @@ class Server(ThreadingHTTPServer):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until Ctrl-C; the first line that is printed is the address."""
-    parser = argparse.ArgumentParser(prog="python -m reproduce.service", description="A music service.")
+    parser = argparse.ArgumentParser(
+        prog="python -m reproduce.service",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("store", metavar="STORE", help="the SQLite database, made if there is none")
     parser.add_argument("--port", type=int, default=0, help="default: any that is free")
     parser.add_argument("--songs", type=int, default=20, help="how many songs there are, default %(default)s")

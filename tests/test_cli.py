@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import deque
 from pathlib import Path
 
 import numpy as np
@@ -237,11 +238,17 @@ def test_theta_must_be_numbers(capsys: pytest.CaptureFixture[str]) -> None:
 def test_compile_fills_the_cache_and_says_so(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(
-        precompile, "_in_process", lambda group: getattr(precompile, group)()
-    )  # what processes would do
+    made: list[str] = []
+
+    def here(calls: deque[str]) -> None:  # what processes would do
+        while calls:
+            made.append(calls.popleft())
+            getattr(precompile, made[-1])()
+
+    monkeypatch.setattr(precompile, "_in_process", here)
     assert cli.main(["compile"]) == 0
     assert "compiled" in capsys.readouterr().out
+    assert sorted(made) == sorted(precompile.CALLS)
     assert not precompile.is_cold()
     monkeypatch.setattr(
         precompile, "isotropic", lambda: subprocess.run([sys.executable, "-c", "1/0"], check=True)
@@ -268,4 +275,8 @@ def test_compiling_runs_nothing_of_the_current_directory(
     (tmp_path / "fastlbm.py").write_text("raise SystemExit(3)")
     (tmp_path / "numpy.py").write_text("raise SystemExit(3)")
     monkeypatch.chdir(tmp_path)
-    precompile._in_process("is_cold")  # imports all, compiles nothing
+    calls = deque(["is_cold", "is_cold"])
+    precompile._in_process(calls)  # imports all, compiles nothing
+    assert not calls
+    with pytest.raises(subprocess.CalledProcessError):
+        precompile._in_process(deque(["nothing_of_that_name"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ def test_who_finds_a_kernel_claimed_waits_for_it(tmp_path: Path) -> None:
         assert not waited
     thread.join(timeout=10.0)
     assert waited == [True]
+    _together.release(path)
 
 
 def test_a_claim_is_free_again_and_leaves_nothing(tmp_path: Path) -> None:
@@ -124,7 +126,7 @@ def test_an_empty_cache_gets_a_second_process(tmp_path: Path) -> None:
     code = """
 import fastlbm as lbm
 from fastlbm.kernels import _together
-_together._cores = lambda: 2
+_together.cores = lambda: 2
 env = lbm.LBM.random(d=3, m=2, gamma=-3.0, seed=0)
 lbm.run(env, lbm.O3M(2, -3.0, 100, L=4), T=100)
 print(_together._second.wait())
@@ -136,3 +138,22 @@ print(_together._second.wait())
         == "None"
     )
     assert kept(tmp_path) == files, "nothing was left to compile"
+
+
+def test_garbage_is_not_collected_while_something_is_claimed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_together, "_claims", {})  # of whatever ran before
+    first, second = tmp_path / "one.nbc", tmp_path / "two.nbc"
+    for collects in (True, False):
+        (gc.enable if collects else gc.disable)()
+        try:
+            _together.claim(first)
+            _together.claim(second)
+            assert not gc.isenabled()
+            _together.release(first)
+            assert not gc.isenabled()
+            _together.release(second)
+            assert gc.isenabled() == collects
+        finally:
+            gc.enable()

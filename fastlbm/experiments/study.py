@@ -66,6 +66,7 @@ class Study(Displayed):
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     results = study.run(folder, progress=False)
+    ...     again = Study.from_results(folder).results(folder)  # any time later
     >>> results.frame[["agent", "seed", "t"]].values.tolist()
     [['greedy', 0, 50], ['greedy', 0, 100], ['greedy', 1, 50], ['greedy', 1, 100]]
     """
@@ -84,7 +85,15 @@ class Study(Displayed):
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> Study:
-        """The study in a TOML file; what is wrong in it is named with its line and key."""
+        """The study in a TOML file; what is wrong in it is named with its line and key.
+
+        >>> import tempfile
+        >>> text = 'T = 10\\nagent.x.type = "Random"\\nenv.y = {theta = [0.5], m = 1, gamma = -1.0}'
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "small.toml").write_text(text)
+        ...     Study.from_toml(f"{folder}/small.toml")
+        Study(name='study', envs=['y'], agents=['x'], T=[10], seeds=20)
+        """
         return cls(grammar.read(Path(path)))
 
     @classmethod
@@ -115,7 +124,13 @@ class Study(Displayed):
 
     @property
     def fingerprint(self) -> str:
-        """Names the study: the same for equal studies, in every process."""
+        """Names the study: the same for equal studies, in every process.
+
+        >>> env, agent = {"theta": [0.5], "m": 0, "gamma": 0.0}, {"type": "Random"}
+        >>> document = {"T": 10, "env": {"x": env}, "agent": {"y": agent}}
+        >>> Study.from_dict(document).fingerprint == Study.from_dict(document).fingerprint
+        True
+        """
         return self.spec.fingerprint
 
     def run(

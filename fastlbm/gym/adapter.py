@@ -38,6 +38,9 @@ class GymEnvironment(OwnEnvironment):
     Ball(d=2)
     >>> lbm.run(env, lbm.Cyclic([[0.6, 0.8]]), T=3).reward
     array([1.  , 1.25, 1.5 ])
+    >>> env.reset(0)
+    >>> env.step(np.array([1.0, 0.0]))  # the reward, and what was to be expected
+    (0.6, 0.6)
     """
 
     def __init__(

@@ -41,12 +41,20 @@ class ActionSet(Value, ABC):
 
     @property
     def steps(self) -> float:
-        """How many steps have a set: infinity unless the set depends on the step."""
+        """How many steps have a set: infinity unless the set depends on the step.
+
+        >>> Ball(2).steps
+        inf
+        """
         return math.inf
 
     @property
     def varies(self) -> bool:
-        """Whether every step has a set of its own."""
+        """Whether every step has a set of its own.
+
+        >>> Ball(2).varies, Contextual(np.ones((100, 3, 1))).varies
+        (False, True)
+        """
         return self.steps < math.inf
 
     #: Whether an agent knows the sets of later steps.
@@ -61,7 +69,10 @@ class ActionSet(Value, ABC):
         """
 
     def require(self, T: int) -> None:
-        """Raise `ValueError` unless the first T steps all have a set."""
+        """Raise `ValueError` unless the first T steps all have a set.
+
+        >>> Ball(2).require(10**9)
+        """
         if self.steps < T:
             raise ValueError(f"actions must offer a set for each of T={T} steps, got {self.steps}")
 
@@ -70,7 +81,11 @@ class ActionSet(Value, ABC):
         """The member nearest to each row of `actions` (n, d)."""
 
     def contains(self, actions: ArrayLike, start: int = 0) -> Flags:
-        """Whether each row of `actions` (n, d) is a member, up to a distance of 1e-9."""
+        """Whether each row of `actions` (n, d) is a member, up to a distance of 1e-9.
+
+        >>> Finite([[1.0, 0.0], [0.0, 1.0]]).contains([[0.0, 1.0], [0.6, 0.8]])
+        array([ True, False])
+        """
         rows = self._rows(actions)
         return _norms(rows - self.project(rows, start))[:, 0] <= BALL_TOLERANCE
 
@@ -95,6 +110,8 @@ class Ball(ActionSet):
            [0.5, 0. ]])
     >>> ball.contains([[3.0, 4.0], [0.5, 0.0]])
     array([False,  True])
+    >>> ball.sets().shape
+    (0, 0, 2)
     """
 
     d: int
@@ -151,11 +168,19 @@ class _Arms(ActionSet):
 
     @property
     def K(self) -> int:
-        """Number of arms (of each step)."""
+        """Number of arms (of each step).
+
+        >>> Contextual(np.ones((100, 3, 1))).K
+        3
+        """
         return int(self.arms.shape[-2])
 
     def sets(self) -> Array:
-        """The arms, with an axis for the steps: the same array for all who ask, not to be written to."""
+        """The arms, with an axis for the steps: the same array for all who ask, not to be written to.
+
+        >>> Finite([[1.0], [0.5]]).sets().shape, Contextual(np.ones((100, 3, 1))).sets().shape
+        ((1, 2, 1), (100, 3, 1))
+        """
         return self._sets_of_all
 
     @abstractmethod
@@ -246,7 +271,11 @@ class _StepArms(_Arms):
 
     @property
     def steps(self) -> int:
-        """How many steps have a set: T."""
+        """How many steps have a set: T.
+
+        >>> Contextual(np.ones((100, 3, 1))).steps
+        100
+        """
         return len(self.arms)
 
     def _sets(self, start: int, n: int) -> Array:

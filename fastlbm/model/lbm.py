@@ -45,6 +45,8 @@ class LBM(Value):
     >>> env = lbm.LBM([1.0, 0.0], m=1, gamma=-1.0)
     >>> env.expected_rewards([[1.0, 0.0], [1.0, 0.0], [0.6, 0.8], [1.0, 0.0]])
     array([1.  , 0.5 , 0.3 , 0.82])
+    >>> env.d, env.is_stationary
+    (2, False)
     >>> fading = lbm.LBM([1.0, 0.0], m=float("inf"), gamma=-1.0, decay=0.5)
     >>> fading.expected_rewards([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0], [1.0, 0.0]])
     array([1.        , 0.5       , 0.        , 0.57142857])

@@ -65,8 +65,12 @@ class Live(Displayed):
     >>> for _ in range(20):
     ...     past.append(live.act())
     ...     live.update(env.expected_rewards(past)[-1])
-    >>> live.t, live.theta.shape
-    (20, (2,))
+    >>> live.t, live.step, live.missing, live.plans, (live.V_inv @ live.theta).shape, live.beta > 0.0
+    (20, 19, [], 4, (2,), True)
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = live.save(f"{folder}/listener.state")
+    ...     later = live.agent.start(lbm.Ball(2)).load(path).details
     """
 
     def __init__(self, agent: Agent, actions: ActionSet | LBM, seed: Seed = 0) -> None:

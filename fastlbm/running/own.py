@@ -100,6 +100,8 @@ class OwnAgent(ABC):
     >>> env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)
     >>> lbm.run(env, RidgeGreedy(explore=0.2), T=100).complete
     True
+    >>> RidgeGreedy().start(lbm.Ball(2), seed=0).act().shape  # as a run does it
+    (2,)
     """
 
     def start(self, actions: ActionSet, seed: Any) -> Self:
