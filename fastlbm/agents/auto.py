@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,13 +15,15 @@ from .._base.types import Array
 from .._base.values import writable
 from ..model.actions import ActionSet
 from ..model.lbm import LBM
+from .auto_grid import Grid
 from .auto_policy import AutoPolicy
 from .base import LearningAgent
 from .policy import Policy, Rng
 
-#: The grid, unless told: memories, and exponents in steps of a quarter.
-MEMORIES = tuple(range(9))
+#: The grid, unless told: memories, exponents in steps of a quarter, and decays of memories without end.
+MEMORIES = (*range(9), math.inf)
 GAMMAS = tuple(k / 4 for k in range(-20, 13))
+DECAYS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -64,45 +68,68 @@ class Auto(LearningAgent):
     (1, True)
     """
 
+    _LATER: ClassVar[dict[str, Any]] = {"decays": None}
+
     horizon: int | None
-    memories: tuple[int, ...] | None
+    memories: tuple[int | float, ...] | None
     gammas: tuple[float, ...] | None
     lam: float
     delta: float | None
     subgaussian: float | None
     radius: str
     A0: Array | None
+    decays: tuple[float, ...] | None
 
     def __init__(
         self,
         horizon: int | None = None,
-        memories: Iterable[int] | None = None,
+        memories: Iterable[float] | None = None,
         gammas: Iterable[float] | None = None,
         lam: float = 1.0,
         delta: float | None = None,
         subgaussian: float | None = None,
         radius: str = "estimate",
         A0: ArrayLike | None = None,
+        decays: Iterable[float] | None = None,
     ) -> None:
         self._set_learning(
             horizon=horizon, lam=lam, delta=delta, subgaussian=subgaussian, radius=radius, any_time=True
         )
         if memories is not None:
-            memories = tuple(int(validation.memory("memories", m, allow_inf=False)) for m in memories)
+            memories = tuple(validation.memory("memories", m, allow_inf=True) for m in memories)
         if gammas is not None:
             gammas = tuple(validation.real("gammas", gamma) for gamma in gammas)
-        for name, values in (("memories", memories), ("gammas", gammas)):
+        if decays is not None:
+            decays = tuple(_decay(decay) for decay in decays)
+        for name, values in (("memories", memories), ("gammas", gammas), ("decays", decays)):
             if values is not None and (len(values) == 0 or len(set(values)) < len(values)):
                 raise ValueError(f"{name} must be distinct numbers, at least one, got {list(values)}")
+        if memories is not None and math.inf in memories and decays is not None and min(decays) == 1.0:
+            raise ValueError("decays must hold one below 1 where memories are infinite, got [1.0]")
         if A0 is not None:
             d = len(validation.array("A0", A0, (None, None)))
             A0 = validation.symmetric("A0", validation.array("A0", A0, (d, d)))
-        self._set(memories=memories, gammas=gammas, A0=A0)
+        self._set(memories=memories, gammas=gammas, A0=A0, decays=decays)
 
     def _policy(self, actions: ActionSet, env: LBM | None, rng: Rng, step: int) -> Policy:
         if self.A0 is not None and len(self.A0) != actions.d:
             raise ValueError(f"A0 must have the dimension of the actions, {actions.d}, got {len(self.A0)}")
         A0 = np.eye(actions.d) if self.A0 is None else writable(self.A0)
-        memories = MEMORIES if self.memories is None else self.memories
         gammas = GAMMAS if self.gammas is None else self.gammas
-        return AutoPolicy(self, actions, A0, (memories, gammas, self.memories is None), rng=rng, step=step)
+        grid = Grid(self._offered(), gammas, A0, grows=self.memories is None)
+        return AutoPolicy(self, actions, grid, rng=rng, step=step)
+
+    def _offered(self) -> list[tuple[float, float]]:
+        """The memories on offer, with their decays."""
+        found: list[tuple[float, float]] = []
+        for m in MEMORIES if self.memories is None else self.memories:
+            decays = self.decays or (DECAYS if m == math.inf else (1.0,))
+            found += [(m, decay) for decay in decays if m < math.inf or decay < 1.0]
+        return found
+
+
+def _decay(value: Any) -> float:
+    try:
+        return validation.decay(value)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"decays must hold decays: {error}") from None

@@ -15,7 +15,15 @@ from ._jit import inline, kernel, kernel_internal, kernel_nested, kernel_norefco
 from ._types import Flags, Integers, Matrix, Rows, Vector
 from .block_state import BlockState, is_done, length, next_step, plans_made
 from .estimator import SAMPLES, noise_variance
-from .evidence import PRIOR_SCALE, PRIOR_SHAPE, CandidateSet, absorb_block, candidate_features, evidence_terms
+from .evidence import (
+    PRIOR_SCALE,
+    PRIOR_SHAPE,
+    CandidateSet,
+    absorb_block,
+    candidate_features,
+    evidence_terms,
+    push_all,
+)
 from .playing import Recorder, elapsed, play_block
 from .rewards import History, ModelParams
 from .rolling import RollingPlanner, move_on, plan_rolling
@@ -52,12 +60,14 @@ class Weighing(NamedTuple):
     scales: Vector  # (K,) of lam, each as likely as the others
     sigma: float  # the noise, or 0 if it is not known
     behind: float  # who is less probable than another one by e to this is given up
+    largest: int  # memory on offer, of those that end
     most: int  # memories that may be offered
+    past: Matrix  # (D, d, d) what memories without end hold
     recent: Rows  # (M, d) the last actions
     arms: Integers  # (M,) their numbers
     picked: Integers  # (n,) those of the block
     features: Rows  # (n, N d) of the block
-    windows: Rows  # (n, (M+1) d) of the block's actions, each behind the M before it
+    windows: Rows  # (n, (M+1) d + D d^2) of the block's actions, each behind the M before it; and `past` then
     actions: Rows  # (2K, d) the first K steps, then the last ones, in a ring
     rewards: Vector  # (2K,)
     seen: Flags  # (2K,) whether there was a reward
@@ -108,14 +118,14 @@ def _log_sum(x: Vector) -> float:
 
 
 @kernel_norefcount
-def most_probable(w: Weighing, m: int) -> int:
-    """The most probable candidate with the memory m, -1 for any: of equal ones the first, rounding aside."""
+def most_probable(w: Weighing, memory: int) -> int:
+    """The most probable candidate with a memory, -1 for any: of equal ones the first, rounding aside."""
     largest = -np.inf
     for j in range(w.posterior.shape[0]):
-        if m < 0 or w.candidates.m[j] == m:
+        if memory < 0 or w.candidates.memory[j] == memory:
             largest = max(largest, w.posterior[j])
     for j in range(w.posterior.shape[0]):
-        if (m < 0 or w.candidates.m[j] == m) and w.posterior[j] >= largest - EQUAL:
+        if (memory < 0 or w.candidates.memory[j] == memory) and w.posterior[j] >= largest - EQUAL:
             return j
     return 0
 
@@ -125,7 +135,7 @@ def draw_is_due(w: Weighing, chosen: int) -> bool:
     """Whether the memory of the candidate who plans is to be drawn anew; -1 for one who was given up."""
     if chosen < 0 or w.marks[STEPS] >= w.marks[DRAW]:
         return True
-    mine, any_ = most_probable(w, w.candidates.m[chosen]), most_probable(w, -1)
+    mine, any_ = most_probable(w, w.candidates.memory[chosen]), most_probable(w, -1)
     return w.posterior[mine] < w.posterior[any_] - UNLIKELY
 
 
@@ -146,7 +156,7 @@ def choose(w: Weighing, chosen: int, rng: np.random.Generator) -> int:
             if total >= at:
                 likely = j
                 break
-    return most_probable(w, w.candidates.m[likely])
+    return most_probable(w, w.candidates.memory[likely])
 
 
 @kernel_norefcount
@@ -162,11 +172,11 @@ def is_behind(w: Weighing) -> bool:
 @kernel_norefcount
 def largest_is_likely(w: Weighing) -> bool:
     """Whether the largest memory on offer is the most probable, and a larger one can be offered."""
-    M, likely = w.recent.shape[0], 0.0
+    likely = 0.0
     for j in range(w.posterior.shape[0]):
-        if w.candidates.m[j] == M:
+        if w.candidates.m[j] == w.largest:
             likely += math.exp(w.posterior[j])
-    return w.most > M and w.marks[STEPS] >= FEW and likely > 0.5
+    return w.most > w.largest and w.marks[STEPS] >= FEW and likely > 0.5
 
 
 @kernel_norefcount
@@ -203,18 +213,21 @@ def learn_played(w: Weighing, block: BlockState, played: int) -> None:
             else:
                 w.recent[s, i] = block.actions[s + played - M, i]
         w.arms[s] = w.arms[s + played] if s + played < M else w.picked[s + played - M]
+    push_all(w.candidates, w.past, block.actions, 0, played)
 
 
 @kernel
 def lay_out(w: Weighing, block: BlockState) -> None:
     """The windows and the features of the actions of a new block, for every candidate."""
-    (M, d), n = w.recent.shape, block.actions.shape[0]
+    (M, d), n, past = w.recent.shape, block.actions.shape[0], w.past.copy()
     for t in range(n):
+        w.windows[t, (M + 1) * d :] = past.ravel()
+        push_all(w.candidates, past, block.actions, t, t + 1)
         for s in range(M + 1):
             for i in range(d):
                 action = w.recent[t + s, i] if t + s < M else block.actions[t + s - M, i]
                 w.windows[t, s * d + i] = action
-    candidate_features(w.candidates, w.recent, block.actions, w.features)
+    candidate_features(w.candidates, w.past, w.recent, block.actions, w.features)
 
 
 @kernel_norefcount
@@ -251,7 +264,7 @@ def run_weighed(
             log[rows, 0], log[rows, 1] = next_step(block), math.exp(w.posterior[chosen])
             log[rows, 2], log[rows, 3] = math.sqrt(noise_variance(planner.learner.estimator)), 1.0
             rows += 1
-            plan_after(w, planner, block, rng)
+            plan_after(w, planner, chosen, block, rng)
             if is_done(block):
                 return STOPPED
         play_block(model, history, recorder, block, noise, until)
@@ -276,10 +289,16 @@ def _event(w: Weighing, chosen: int, rng: np.random.Generator) -> int:
 
 
 @inline
-def plan_after(w: Weighing, planner: RollingPlanner, block: BlockState, rng: np.random.Generator) -> None:
+def plan_after(
+    w: Weighing, planner: RollingPlanner, chosen: int, block: BlockState, rng: np.random.Generator
+) -> None:
     """The next block, after the last actions."""
     outlook, M = planner.outlook, w.recent.shape[0]
     m, d = outlook.recent.shape
+    at = w.candidates.endless[chosen]
+    for i in range(d if planner.memory.endless else 0):
+        for k in range(d):
+            outlook.past[i, k] = w.past[at, i, k]
     for s in range(m):
         for i in range(d):
             outlook.recent[s, i] = w.recent[M - m + s, i]
