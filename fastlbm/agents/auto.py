@@ -20,10 +20,12 @@ from .auto_policy import AutoPolicy
 from .base import LearningAgent
 from .policy import Policy, Rng
 
-#: The grid, unless told: memories, exponents in steps of a quarter, and decays of memories without end.
+#: The grid, unless told: memories, exponents in steps of a quarter, decays of memories without end, and those
+#: that are on offer when there is a sign that the memory fades.
 MEMORIES = (*range(9), math.inf)
 GAMMAS = tuple(k / 4 for k in range(-20, 13))
-DECAYS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+DECAYS = (0.5, 0.7, 0.9)
+FADING = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -116,7 +118,10 @@ class Auto(LearningAgent):
             raise ValueError(f"A0 must have the dimension of the actions, {actions.d}, got {len(self.A0)}")
         A0 = np.eye(actions.d) if self.A0 is None else writable(self.A0)
         gammas = GAMMAS if self.gammas is None else self.gammas
-        grid = Grid(self._offered(), gammas, A0, grows=self.memories is None)
+        free = self.memories is None
+        grid = Grid(
+            self._offered(), gammas, A0, grows=free, fading=FADING if free and self.decays is None else ()
+        )
         return AutoPolicy(self, actions, grid, rng=rng, step=step)
 
     def _offered(self) -> list[tuple[float, float]]:

@@ -16,13 +16,18 @@ from ..kernels.evidence import CandidateSet
 from ..kernels.fading import PAPER, Variant, reach_of, tail_of, total_weight, turn_of_memory
 from ..kernels.powers import eigenvalue_floor
 from ..kernels.rewards import gram_scale
+from ..kernels.weighing import ENDLESS, LARGEST
 from ..model.memory_matrix import check_memory_matrix
 
+#: m, and the decay.
+Memory = tuple[float, float]
 #: Most memories offered.
 MOST = 64
 #: What is left of an action when a memory without end is taken to have forgotten it, where nothing is known
 #: of what came before.
 FORGOTTEN = 1e-3
+#: Memories that fade and end, which are offered when there is a sign.
+ENDING = (2, 3, 4, 5, 6, 8, 10, 12, 16)
 
 
 class Model(NamedTuple):
@@ -33,7 +38,7 @@ class Model(NamedTuple):
     decay: float = 1.0
 
     @property
-    def memory(self) -> tuple[float, float]:
+    def memory(self) -> Memory:
         """What candidates share who differ in the exponent alone."""
         return self.m, self.decay
 
@@ -62,24 +67,62 @@ class Grid:
     """The models on offer: memories by exponents, each model once, without those that A0 does not allow.
 
     `memories` are pairs (m, decay). `grows` says whether larger m may be offered, with the decays of those
-    that end.
+    that end; `fading` are the decays of memories, with an end and without, that may be when there is a sign.
     """
 
     def __init__(
-        self, memories: Iterable[tuple[float, float]], gammas: Sequence[float], A0: Array, *, grows: bool
+        self,
+        memories: Iterable[Memory],
+        gammas: Sequence[float],
+        A0: Array,
+        *,
+        grows: bool,
+        fading: Sequence[float],
     ) -> None:
-        self.A0, self.gammas, self.grows = A0, tuple(gammas), grows
+        self.A0, self.gammas, self.grows, self.fading = A0, tuple(gammas), grows, tuple(fading)
         self.memories = tuple(memories)
-        self.models = self.told = self._models(self.memories)
-        self.decays = sorted({model.decay for model in self.models if model.m == math.inf})
+        self.models = self._told = self._models(self.memories, self.gammas)
+        self.decays = sorted({*fading, *(model.decay for model in self.models if model.m == math.inf)})
+        self.largest = int(max((m for m, *_ in self.models if m < math.inf), default=0))
+        self.least = self.largest
+        #: The number of the exponent around which memories fade and end, -1 if none is on offer.
+        self.around = -1
 
-    def _models(self, memories: Iterable[tuple[float, float]]) -> list[Model]:
-        return list(_models_of(tuple(memories), self.gammas, self.A0.tobytes(), len(self.A0)))
+    def _models(self, memories: Iterable[Memory], gammas: Sequence[float]) -> list[Model]:
+        return list(_models_of(tuple(memories), tuple(gammas), self.A0.tobytes(), len(self.A0)))
+
+    def offer(self, largest: int, around: int) -> None:
+        """Memories up to `largest` are on offer, and those that fade; if they end, `around` an exponent."""
+        if not (largest == self.least or (self.grows and self.least < largest <= MOST)):
+            raise ValueError(f"memories up to {largest} cannot be on offer")
+        if not (around == -1 or (self.fading and 0 <= around < len(self.gammas))):
+            raise ValueError(f"memories that fade cannot be on offer around exponent {around}")
+        self.largest, self.around = largest, around
+        own = list(dict.fromkeys(decay for m, decay in self.memories if 1 < m < math.inf)) or [1.0]
+        longer = [(m, decay) for m in range(self.least + 1, largest + 1) for decay in own]
+        fading = list[Model]()
+        if around >= 0:
+            at = self.gammas[around]
+            # With a weight of 1 for each of its actions a memory that fades seems to be a milder one.
+            low, high = (at - 2.0, at + 1.0) if at <= 0.0 else (at - 1.0, at + 2.0)
+            near = [gamma for gamma in self.gammas if low <= gamma <= high]
+            fading = self._models([(m, decay) for m in ENDING for decay in self.fading], near)
+            fading += self._models([(math.inf, decay) for decay in self.fading], self.gammas)
+        found = [*self._told, *fading, *self._models(longer, self.gammas)]
+        self.models = list(dict.fromkeys(found))
+
+    def longer(self) -> tuple[int, int]:
+        """What to offer when the largest memory is likely."""
+        return min(2 * self.largest, MOST), self.around
+
+    def fainter(self, likely: Model) -> tuple[int, int]:
+        """What to offer when memories that fade are, or when none explains the rewards."""
+        return self.largest, int(np.argmin(np.abs(np.array(self.gammas) - likely.gamma)))
 
     @property
-    def largest(self) -> int:
-        """The largest memory of those that end."""
-        return _largest(self.models)
+    def may_fade(self) -> bool:
+        """Whether more memories that fade may be offered."""
+        return len(self.fading) > 0 and self.around < 0
 
     @property
     def recent(self) -> int:
@@ -97,14 +140,17 @@ class Grid:
         after = (math.ceil(math.log(FORGOTTEN) / math.log(decay)) for decay in self.decays)
         return max(self.largest, *after, 0)
 
-    def grow(self, top: int) -> None:
-        """Memories up to `top` are on offer, those that were not told behind the others."""
-        told = _largest(self.told)
-        if not (top == told or (self.grows and told < top <= MOST)):
-            raise ValueError(f"memories up to {top} cannot be on offer")
-        decays = list(dict.fromkeys(decay for m, decay in self.memories if 1 < m < math.inf)) or [1.0]
-        more = [(m, decay) for m in range(told + 1, top + 1) for decay in decays]
-        self.models = self.told + self._models(more)
+    def edge(self, alive: Any) -> Any:
+        """Of those alive (N,), who is a sign that more must be offered: see `weighing.more_to_offer`."""
+        grows = self.grows and self.largest < MOST
+        found = np.zeros(len(alive), dtype=np.int64)
+        for k, j in enumerate(alive):
+            m, _, decay = self.models[j]
+            if m == math.inf:
+                found[k] = ENDLESS if self.may_fade else 0
+            elif grows and m == self.largest and (decay == 1.0 or not self.fading):
+                found[k] = LARGEST
+        return found
 
     def candidates(self, alive: Any, lam: float) -> tuple[CandidateSet, Array]:
         """Those alive, numbers of models, who have seen nothing, and the logarithm of their prior."""
@@ -130,13 +176,9 @@ class Grid:
         return candidates, -np.log([float(offered[model.memory]) for model in chosen])
 
 
-def _largest(models: Sequence[Model]) -> int:
-    return int(max((model.m for model in models if model.m < math.inf), default=0))
-
-
 @lru_cache(maxsize=64)  # thousands of users have the same
 def _models_of(
-    memories: tuple[tuple[float, float], ...], gammas: tuple[float, ...], matrix: bytes, d: int
+    memories: tuple[Memory, ...], gammas: tuple[float, ...], matrix: bytes, d: int
 ) -> tuple[Model, ...]:
     A0 = np.frombuffer(matrix).reshape(d, d)
     plain = bool((np.eye(len(A0)) == A0).all())

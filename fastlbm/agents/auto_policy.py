@@ -19,10 +19,10 @@ from ..kernels.learning import Learner, LearnerConfig
 from ..kernels.optimism import O3M
 from ..kernels.playing import Recorder, elapsed
 from ..kernels.rewards import History, ModelParams
-from ..kernels.weighing import DRAW, FOUND, LOOKS, OFFERS, STEPS, TOLD, Weighing
+from ..kernels.weighing import DRAW, FOUND, LARGEST, LOOKS, OFFERS, STEPS, TOLD, Weighing
 from ..model.actions import ActionSet, Ball
 from ..model.memory_matrix import check_memory_matrix
-from .auto_grid import MOST, Grid, Model
+from .auto_grid import Grid, Model
 from .auto_plans import Plans
 from .base import LearningAgent
 from .candidates import Log
@@ -86,12 +86,13 @@ class AutoPolicy(BlockPolicy):
         """These candidates have seen nothing."""
         self.alive = alive
         self.candidates, self.log_prior = self.grid.candidates(alive, self.agent.lam)
-        self.posterior = self.log_prior.copy()
+        self.posterior, self.edge = self.log_prior.copy(), self.grid.edge(alive)
         self.features = np.zeros((self.play, len(alive) * len(self.A0)))
 
     def model(self, j: int) -> Model:
         """Of a candidate, a number among those alive."""
-        return self.grid.models[self.alive[j]]
+        found: Model = self.grid.models[self.alive[j]]
+        return found
 
     def _use(self, chosen: int) -> None:
         """Plan for this candidate from now on, a number among those alive."""
@@ -131,8 +132,8 @@ class AutoPolicy(BlockPolicy):
         """What compiled code takes of all this."""
         return Weighing(
             candidates=self.candidates, log_prior=self.log_prior, posterior=self.posterior, scales=SCALES,
-            sigma=self.agent.subgaussian or 0.0, behind=BEHIND, largest=self.grid.largest,
-            most=MOST if self.grid.grows else 0, past=self.past, recent=self.recent, arms=self.arms,
+            sigma=self.agent.subgaussian or 0.0, behind=BEHIND, edge=self.edge,
+            fades=self.grid.may_fade, past=self.past, recent=self.recent, arms=self.arms,
             picked=self.picked, features=self.features, windows=self.windows, marks=self.marks,
             **self.kept._asdict(),
         )  # fmt: skip
@@ -289,8 +290,9 @@ class AutoPolicy(BlockPolicy):
     def _review(self, choose: Callable[[Array], int]) -> None:
         """Who is on offer, who is given up, who plans, and whether none is right."""
         posterior = self.log_posterior()
-        if weighing.largest_is_likely(self.weighing):
-            self._offer_more()
+        if sign := weighing.more_to_offer(self.weighing):
+            likely = self.model(int(weighing.most_probable(self.weighing, -1)))
+            self._offer_more(*(self.grid.longer() if sign == LARGEST else self.grid.fainter(likely)))
             posterior = self.log_posterior()
         if weighing.is_behind(self.weighing):
             posterior = self._give_up(posterior)
@@ -350,14 +352,16 @@ class AutoPolicy(BlockPolicy):
         self.posterior[:] = posterior[kept]
         return self.posterior
 
-    def _offer_more(self) -> None:
-        """Memories up to twice as many beside those alive; all learn anew from what was kept."""
-        alive, M, now = set(self.alive.tolist()), len(self.grid.models), self.past
-        self.grid.grow(min(2 * self.grid.largest, MOST))
-        self._offer(np.array([j for j in range(len(self.grid.models)) if j in alive or j >= M]))
+    def _offer_more(self, largest: int, around: int) -> None:
+        """More memories beside those alive, as of `Grid.offer`; all learn anew from what was kept."""
+        alive, before, now = {self.model(j) for j in range(len(self.alive))}, self.grid.models, self.past
+        if largest > self.grid.largest:
+            self.marks[FOUND] = 0  # what those who were offered before do not explain the others may
+        self.grid.offer(largest, around)
+        alive |= set(self.grid.models) - set(before)
+        self._offer(np.array([j for j, model in enumerate(self.grid.models) if model in alive]))
         self.marks[OFFERS] += 1
         self.marks[DRAW] = 0
-        self.marks[FOUND] = 0  # what those who were offered before do not explain the others may
         steps = int(self.marks[STEPS])
         past = self._past(max(0, steps - KEPT), steps)
         if steps > KEPT:
@@ -389,11 +393,11 @@ class AutoPolicy(BlockPolicy):
         return arrays | self.planner.state()
 
     def cursor(self) -> list[int]:
-        return [self.grid.largest, self.chosen, *map(int, self.alive)]
+        return [self.grid.largest, self.grid.around, self.chosen, *map(int, self.alive)]
 
     def set_cursor(self, cursor: list[int]) -> None:
-        top, chosen, *alive = map(int, cursor)
-        self.grid.grow(top)
+        largest, around, chosen, *alive = map(int, cursor)
+        self.grid.offer(largest, around)
         offered = len(self.grid.models)
         if alive != sorted(set(alive)) or not alive or not (alive[0] >= 0 and alive[-1] < offered):
             raise ValueError(f"{len(alive)} of {offered} candidates that nobody offers")

@@ -28,8 +28,10 @@ from .playing import Recorder, elapsed, play_block
 from .rewards import History, ModelParams
 from .rolling import RollingPlanner, move_on, plan_rolling
 
-#: Rewards before longer memories are offered.
-FEW = 60
+#: Steps before longer memories are offered, and before more of those that fade are.
+FEW, ENOUGH = 60, 120
+#: Signs that more must be offered, see `more_to_offer`.
+LARGEST, ENDLESS = 1, 2
 #: Candidates are given up when so many of those alive are left.
 LEFT = 0.7
 #: The memory that plans is drawn anew when there are so many times as many steps, or when it is less probable
@@ -44,7 +46,7 @@ FIRST_LOOK, NEXT_LOOK = 300, 1.6
 # for a misfit so far, how many of the last found one, the step at which the memory is drawn anew.
 STEPS, TOLD, OFFERS, LOOKS, FOUND, DRAW = 0, 1, 2, 3, 4, 5
 
-#: What Python must see to: nothing, for the steps are played; a plan that was stopped; longer memories to
+#: What Python must see to: nothing, for the steps are played; a plan that was stopped; memories to
 #: offer; candidates to give up; another candidate who plans; a look for a misfit; a log that is full.
 PLAYED, STOPPED, OFFER, GIVE_UP, USE, LOOK, FULL = 0, 1, 2, 4, 8, 16, 32
 #: In an event, the number of the candidate who plans is above this.
@@ -60,8 +62,8 @@ class Weighing(NamedTuple):
     scales: Vector  # (K,) of lam, each as likely as the others
     sigma: float  # the noise, or 0 if it is not known
     behind: float  # who is less probable than another one by e to this is given up
-    largest: int  # memory on offer, of those that end
-    most: int  # memories that may be offered
+    edge: Integers  # (N,) LARGEST, ENDLESS or 0: who is a sign, if probable, that more must be offered
+    fades: bool  # whether more memories that fade may be offered
     past: Matrix  # (D, d, d) what memories without end hold
     recent: Rows  # (M, d) the last actions
     arms: Integers  # (M,) their numbers
@@ -170,13 +172,21 @@ def is_behind(w: Weighing) -> bool:
 
 
 @kernel_norefcount
-def largest_is_likely(w: Weighing) -> bool:
-    """Whether the largest memory on offer is the most probable, and a larger one can be offered."""
-    likely = 0.0
+def more_to_offer(w: Weighing) -> int:
+    """LARGEST if the largest memory on offer is the most probable, and larger ones may be offered.
+
+    ENDLESS if one without end is, or if a look found a misfit, and more that fade may be; else 0.
+    """
+    largest, endless = 0.0, 0.0
     for j in range(w.posterior.shape[0]):
-        if w.candidates.m[j] == w.largest:
-            likely += math.exp(w.posterior[j])
-    return w.most > w.largest and w.marks[STEPS] >= FEW and likely > 0.5
+        likely = math.exp(w.posterior[j])
+        largest += likely if w.edge[j] == LARGEST else 0.0
+        endless += likely if w.edge[j] == ENDLESS else 0.0
+    if w.marks[STEPS] >= FEW and largest > 0.5:
+        return LARGEST
+    if w.fades and ((w.marks[STEPS] >= ENOUGH and endless > 0.5) or w.marks[FOUND] > 0):
+        return ENDLESS
+    return 0
 
 
 @kernel_norefcount
@@ -275,7 +285,7 @@ def run_weighed(
 def _event(w: Weighing, chosen: int, rng: np.random.Generator) -> int:
     """What there is to see to before the next plan, and EVENTS times who plans it."""
     weigh(w)
-    if largest_is_likely(w):
+    if more_to_offer(w) != 0:
         return OFFER
     if is_behind(w):
         return GIVE_UP
