@@ -26,6 +26,8 @@ MOST = 64
 #: What is left of an action when a memory without end is taken to have forgotten it, where nothing is known
 #: of what came before.
 FORGOTTEN = 1e-3
+#: How likely a memory that fades is at first, beside one that does not.
+FADES = 0.01
 #: Memories that fade and end, which are offered when there is a sign.
 ENDING = (2, 3, 4, 5, 6, 8, 10, 12, 16)
 
@@ -51,6 +53,11 @@ class Model(NamedTuple):
     def window(self) -> int:
         """m, or the last actions that count nearly as all do: what plans on arms go through."""
         return tail_of(self.decay) if self.m == math.inf else int(self.m)
+
+    @property
+    def forgets(self) -> int:
+        """m, or the steps after which so little is left of an action that it does not matter."""
+        return int(self.m) if self.m < math.inf else math.ceil(math.log(FORGOTTEN) / math.log(self.decay))
 
     @property
     def variant(self) -> Variant:
@@ -134,11 +141,9 @@ class Grid:
         """How many of the last actions decide what a reward teaches, or will, all below rounding aside."""
         return max(MOST if self.grows else self.recent, *map(reach_of, self.decays), 0)
 
-    @property
-    def forgets(self) -> int:
-        """The steps after which what came before matters to none."""
-        after = (math.ceil(math.log(FORGOTTEN) / math.log(decay)) for decay in self.decays)
-        return max(self.largest, *after, 0)
+    def forgets(self, alive: Any) -> int:
+        """The steps after which what came before matters to none of those alive."""
+        return max(self.models[int(j)].forgets for j in alive)
 
     def edge(self, alive: Any) -> Any:
         """Of those alive (N,), who is a sign that more must be offered: see `weighing.more_to_offer`."""
@@ -172,8 +177,9 @@ class Grid:
             **{name: np.repeat(array[None], N, axis=0) for name, array in one._asdict().items()},
             residual=np.zeros((2, N)),
         )
-        # Every memory is as likely as the others, and so is every exponent of one.
-        return candidates, -np.log([float(offered[model.memory]) for model in chosen])
+        # Every window is as likely as the others, and so is every exponent of one.
+        shares = np.array([1.0 if model.decay == 1.0 else FADES for model in chosen])
+        return candidates, np.log(shares / [offered[model.memory] for model in chosen])
 
 
 @lru_cache(maxsize=64)  # thousands of users have the same

@@ -35,7 +35,7 @@ def test_other_lam(d: int, n: int, lam: float, scale: float, seed: int) -> None:
     actions, y = problems.ball(n, d, rng), rng.normal(size=n)
     N = len(candidates.m)
     F, recent = np.zeros((n, N * d)), np.zeros((2, d))
-    candidate_features(candidates, recent, actions, F)
+    candidate_features(candidates, np.zeros((0, d, d)), recent, actions, F)
     for features, reward in zip(F, y, strict=True):
         absorb_reward(candidates, features, float(reward))
     log_det, rest = np.zeros((N, 2)), np.zeros((N, 2))
@@ -71,7 +71,7 @@ def test_many_rewards_lose_no_digits(n: int) -> None:
     actions = np.tile(turn, (n // 3 + 1, 1))[:n] + 1e-4 * rng.normal(size=(n, d))
     N = len(candidates.m)
     F = np.zeros((n, N * d))
-    candidate_features(candidates, np.zeros((2, d)), actions, F)
+    candidate_features(candidates, np.zeros((0, d, d)), np.zeros((2, d)), actions, F)
     y = F[:, :d] @ theta + 0.1 * rng.normal(size=n)
     for features, reward in zip(F, y, strict=True):
         absorb_reward(candidates, features, float(reward))

@@ -51,16 +51,32 @@ def test_who_is_chosen_and_who_is_given_up(
 
 
 def test_longer_memories_are_offered_when_the_longest_is_likely() -> None:
-    w = POLICY.weighing._replace(most=64)
+    w = POLICY.weighing
+    w = w._replace(edge=np.where(w.candidates.m == 2, weighing.LARGEST, 0))
     w.marks[weighing.STEPS] = 100
     w.posterior[:] = np.log(np.where(w.candidates.m == 2, 0.2, 0.1))
-    assert weighing.largest_is_likely(w)
-    assert not weighing.largest_is_likely(w._replace(most=2))
+    assert weighing.more_to_offer(w) == weighing.LARGEST
+    assert weighing.more_to_offer(w._replace(edge=np.zeros_like(w.edge))) == 0
     w.posterior[:] = np.log(np.where(w.candidates.m == 2, 0.1, 0.175))
-    assert not weighing.largest_is_likely(w)
+    assert weighing.more_to_offer(w) == 0
     w.marks[weighing.STEPS] = 59
     w.posterior[:] = np.log(np.where(w.candidates.m == 2, 0.2, 0.1))
-    assert not weighing.largest_is_likely(w)
+    assert weighing.more_to_offer(w) == 0
+
+
+def test_more_that_fade_are_offered_when_one_is_likely_or_none_explains_the_rewards() -> None:
+    w = POLICY.weighing
+    w = w._replace(edge=np.where(w.candidates.m == 2, weighing.ENDLESS, 0), fades=True)
+    w.marks[weighing.STEPS], w.marks[weighing.FOUND] = 120, 0
+    w.posterior[:] = np.log(np.where(w.candidates.m == 2, 0.2, 0.1))
+    assert weighing.more_to_offer(w) == weighing.ENDLESS
+    assert weighing.more_to_offer(w._replace(fades=False)) == 0
+    w.marks[weighing.STEPS] = 119
+    assert weighing.more_to_offer(w) == 0
+    w.marks[weighing.FOUND] = 1
+    assert weighing.more_to_offer(w) == weighing.ENDLESS
+    assert weighing.more_to_offer(w._replace(fades=False)) == 0
+    w.marks[weighing.FOUND] = 0
 
 
 @pytest.mark.parametrize("stretch", [1, 7, 400])
