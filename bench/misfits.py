@@ -1,9 +1,9 @@
 """`python -m bench misfits`: how often and when Auto tells that rewards follow none of its models.
 
 Wrong worlds have other memories, or a theta that changes; the noise is 0.1. A warning is right there, and
-wrong on memories that fade and on the random instances. The size of a misfit is what the best of the probable memories leaves over of
-the expected rewards of all that was played, as a sum of squares over the variance of the noise: no test can
-tell one of 10 or less from noise reliably, with a false alarm in 50 runs.
+wrong on memories that fade and on the random instances. The size of a misfit is what the best of the probable
+memories leaves over of the expected rewards of all that was played, as a sum of squares over the variance of
+the noise: no test can tell one of 10 or less from noise reliably, with a false alarm in 50 runs.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def told(world: World, d: int, seed: int) -> tuple[int | None, float]:
 
 
 def left_over(stretch: Stretch, m: float, decay: float, gamma: float) -> float:
-    """Of expected rewards, beside the features of a memory and the best exponent that is found from gamma on."""
+    """Of expected rewards, beside the features of a memory and the best exponent found from gamma on."""
     for _ in range(4):  # the exponent moves by a third at most
         test = Misfit([stretch], np.eye(stretch.actions.shape[1]), m, gamma, decay)
         basis = orthonormal(test._model()[0])

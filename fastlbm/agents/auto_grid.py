@@ -51,8 +51,8 @@ class Model(NamedTuple):
 
     @property
     def window(self) -> int:
-        """m, or the last actions that count nearly as all do: what plans on arms go through."""
-        return tail_of(self.decay) if self.m == math.inf else int(self.m)
+        """m, or fewer of the last actions if they count nearly as all do: what plans on arms go through."""
+        return int(self.m) if self.decay == 1.0 else int(min(self.m, tail_of(self.decay)))
 
     @property
     def forgets(self) -> int:
@@ -134,7 +134,7 @@ class Grid:
     @property
     def recent(self) -> int:
         """How many of the last actions are kept."""
-        return max(1, *(model.window for model in self.models))
+        return max(1, *(model.window if model.m == math.inf else int(model.m) for model in self.models))
 
     @property
     def span(self) -> int:

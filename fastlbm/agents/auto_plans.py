@@ -26,8 +26,8 @@ NEAR = 0.5
 class Plans:
     """What to play next, after a history, for one model and then for another.
 
-    On arms the plans of a memory without end are those of its last actions, `Model.window` of them, as they
-    count: after 20 steps or when 0.05 is left of an action it is forgotten.
+    On arms the plans of a memory that fades go through its last actions alone, `Model.window` of them, as
+    they count: after 20 steps, or when 0.05 is left of an action, it is forgotten.
     """
 
     def __init__(self, actions: ActionSet, A0: Array) -> None:
