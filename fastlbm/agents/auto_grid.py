@@ -123,8 +123,11 @@ class Grid:
         return min(2 * self.largest, MOST), self.around
 
     def fainter(self, likely: Model) -> tuple[int, int]:
-        """What to offer when memories that fade are, or when none explains the rewards."""
-        return self.largest, int(np.argmin(np.abs(np.array(self.gammas) - likely.gamma)))
+        """What to offer when memories that fade are, or when none explains the rewards: longer ones as well.
+
+        A long window is more like a memory without end than like a short one.
+        """
+        return self.longer()[0], int(np.argmin(np.abs(np.array(self.gammas) - likely.gamma)))
 
     @property
     def may_fade(self) -> bool:

@@ -355,7 +355,7 @@ class AutoPolicy(BlockPolicy):
     def _offer_more(self, largest: int, around: int) -> None:
         """More memories beside those alive, as of `Grid.offer`; all learn anew from what was kept."""
         alive, before, now = {self.model(j) for j in range(len(self.alive))}, self.grid.models, self.past
-        if largest > self.grid.largest:
+        if around == self.grid.around:
             self.marks[FOUND] = 0  # what those who were offered before do not explain the others may
         self.grid.offer(largest, around)
         alive |= set(self.grid.models) - set(before)
