@@ -66,22 +66,25 @@ def best_on_average(policy: AutoPolicy, posterior: np.ndarray) -> int:
 
 def cycle_of(policy: AutoPolicy, j: int) -> np.ndarray:
     """The cycle (P, d) of the plan that a candidate would make."""
-    m, gamma = policy.pairs[policy.alive[j]]
-    d, M = len(policy.A0), len(policy.recent)
-    effort = auto_effort(len(policy.A0), m)
-    plans = BallPlans(policy.A0, m, gamma, ahead=ahead_of(None, m), play=policy.play, effort=effort)
+    model, d, M = policy.model(j), len(policy.A0), len(policy.recent)
+    effort, ahead = auto_effort(d, model.turn), ahead_of(None, model.turn)
+    plans = BallPlans(
+        policy.A0, model.m, model.gamma, ahead=ahead, play=policy.play, effort=effort, variant=model.variant
+    )
+    past = policy.past[policy.candidates.endless[j]] if model.m == math.inf else policy.A0
     learner = Learner(policy.config_of(j), member(policy.candidates, j), np.zeros((policy.play, d)))
-    plans.plan(learner, policy.recent[M - m :], make_block_state(policy.play, d, 0, 0), policy.rng)
+    recent = policy.recent[M - plans.outlook.recent.shape[0] :]
+    plans.plan(learner, recent, past, make_block_state(policy.play, d, 0, 0), policy.rng)
     return plans.outlook.cycle[:, : plans.outlook.marks[1]].T.copy()
 
 
 def average(policy: AutoPolicy, cycle: np.ndarray, j: int) -> float:
     """What a cycle is worth, a step, under the estimate of a candidate."""
-    m, gamma = policy.pairs[policy.alive[j]]
+    m, gamma, decay = policy.model(j)
     theta = member(policy.candidates, j).theta
     size = float(np.linalg.norm(theta)) or 1.0
-    env = lbm.LBM(theta / size, m=m, gamma=gamma, A0=policy.A0)
-    turns = 1 + -(-m // len(cycle))
+    env = lbm.LBM(theta / size, m=m, gamma=gamma, A0=policy.A0, decay=decay)
+    turns = 1 + -(-policy.model(j).window // len(cycle))
     return size * float(env.expected_rewards(np.tile(cycle, (turns, 1)))[-len(cycle) :].mean())
 
 

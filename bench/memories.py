@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -24,7 +25,7 @@ SHAPES = (
     (16, -3.0, True),
     (16, -1.7, True),
 )
-#: The instances: seed, d, gamma and decay.
+#: The instances without end: seed, d, gamma and decay.
 INSTANCES = (
     (0, 3, -3.0, 0.7),
     (1, 2, -2.0, 0.8),
@@ -36,6 +37,19 @@ INSTANCES = (
     (7, 4, -2.0, 0.9),
     (8, 3, -1.0, 0.75),
     (9, 6, -3.0, 0.6),
+)
+#: Those that end: seed, d, gamma, m and decay.
+ENDING = (
+    (10, 3, -3.0, 2, 0.7),
+    (11, 2, -2.0, 4, 0.8),
+    (12, 4, -1.5, 3, 0.6),
+    (13, 3, -2.0, 8, 0.9),
+    (14, 5, -2.5, 4, 0.5),
+    (15, 2, -1.0, 6, 0.7),
+    (16, 3, -4.0, 3, 0.8),
+    (17, 4, -2.0, 12, 0.9),
+    (18, 3, -1.0, 5, 0.75),
+    (19, 3, 1.0, 4, 0.6),
 )
 T, WINDOWS = 3000, (1, 2, 3, 4, 5, 6)
 
@@ -53,14 +67,16 @@ def costs(d: int, gamma: float, isotropic: bool, lanes: int) -> dict[str, float]
     return {name: 1e9 * found / (L * lanes) for name, found in race(calls, rounds=40).items()}
 
 
-def earned(seed: int, d: int, gamma: float, decay: float) -> tuple[float, float, float, float]:
+def earned(
+    seed: int, d: int, gamma: float, decay: float, m: float = math.inf
+) -> tuple[float, float, float, float]:
     """What Rolling earns that knows all, Rolling with the window best in hindsight, Auto, the best cycle."""
-    env = lbm.LBM.random(d=d, m=math.inf, gamma=gamma, seed=seed, decay=decay)
+    env = lbm.LBM.random(d=d, m=m, gamma=gamma, seed=seed, decay=decay)
 
     def total(agent: lbm.Rolling | lbm.Auto) -> float:
         return float(lbm.run(env, agent, T=T, seed=seed, record=1).reward[-1])
 
-    knows = total(lbm.Rolling(m=math.inf, gamma=gamma, decay=decay))
+    knows = total(lbm.Rolling(m=m, gamma=gamma, decay=decay))
     window = max(total(lbm.Rolling(m=m, gamma=gamma)) for m in WINDOWS)
     return knows, window, total(lbm.Auto()), T * lbm.best_cycle(env).average
 
@@ -78,15 +94,23 @@ def main() -> None:
             print(f"  {shape}: {told}")
             print(f"    fading is {more[0]:.2f} (m=2) and {more[1]:.2f} (m=8) of a window; no end is")
             print(f"    {endless:.2f} of m=8 that fades", flush=True)
-    print(f"\nRolling and Auto on memories that fade without end, T={T}")
     warnings.simplefilter("ignore", RuntimeWarning)
+    print(f"\nRolling and Auto on memories that fade without end, T={T}")
+    compare([(seed, d, gamma, math.inf, decay) for seed, d, gamma, decay in INSTANCES])
+    print(f"\nThe same on memories that fade and end, T={T}")
+    compare(ENDING)
+
+
+def compare(instances: Sequence[tuple[int, int, float, float, float]]) -> None:
+    """One table: what is earned on instances (seed, d, gamma, m, decay)."""
     shares = []
-    for seed, d, gamma, decay in INSTANCES:
-        knows, window, auto, cycle = earned(seed, d, gamma, decay)
+    for seed, d, gamma, m, decay in instances:
+        knows, window, auto, cycle = earned(seed, d, gamma, decay, m)
         shares.append((window / knows, auto / knows))
         print(
-            f"  d={d} gamma={gamma:g} decay={decay:g}: told all {knows:.0f}, told gamma and the best of the "
-            f"windows {WINDOWS[0]} to {WINDOWS[-1]} {window:.0f}, Auto {auto:.0f}, best cycle {cycle:.0f}",
+            f"  d={d} gamma={gamma:g} m={m:g} decay={decay:g}: told all {knows:.0f}, told gamma and the best "
+            f"of the windows {WINDOWS[0]} to {WINDOWS[-1]} {window:.0f}, Auto {auto:.0f}, best cycle "
+            f"{cycle:.0f}",
             flush=True,
         )
     window, auto = np.array(shares).T

@@ -43,10 +43,10 @@ A live policy (running/live.py) does 4a and 4b with the same machine code and le
 told at each step are chosen by agents/offers.py and kernels/offers.py; what others play comes in by `watch`
 of agents/policy.py.
 `Rolling` plans from its history instead, in kernels/rolling.py and kernels/lookahead.py; `Auto` weighs models
-in kernels/weighing.py, sees to what is rare in agents/auto_policy.py, and plans with the same code
-(agents/auto_plans.py). On arms plans are dynamic programs over the last m arms (planning/finite,
-kernels/dynamic_programs.py) or, beyond them, found by kernels/arm_search.py from starts and changes,
-kernels/arm_breeding.py and arm_pools.py from several good blocks and dynamic programs of few arms,
+(agents/auto_grid.py) in kernels/weighing.py, sees to what is rare in agents/auto_policy.py, and plans with
+the same code (agents/auto_plans.py). On arms plans are dynamic programs over the last m arms
+(planning/finite, kernels/dynamic_programs.py) or, beyond them, found by kernels/arm_search.py from starts and
+changes, kernels/arm_breeding.py and arm_pools.py from several good blocks and dynamic programs of few arms,
 kernels/arm_climbs.py arm by arm, kernels/arm_scores.py which arms are worth a look. Sets revealed step by
 step are O3M's in kernels/revealed_blocks.py.
 

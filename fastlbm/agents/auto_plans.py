@@ -12,8 +12,8 @@ from ..kernels.optimism import O3M, Belief
 from ..kernels.rewards import make_model_params
 from ..model.actions import ActionSet, Ball, Offered
 from ..planning.effort import auto_effort
+from .auto_grid import Model
 from .ball_plans import BallPlans
-from .candidates import Pair
 from .offers import Offers
 from .policy import Rng
 from .rolling_arms import PLAY, ArmPlans, ahead_of
@@ -24,52 +24,64 @@ NEAR = 0.5
 
 
 class Plans:
-    """What to play next, after a history, for one model (m, gamma) and then for another."""
+    """What to play next, after a history, for one model and then for another.
+
+    On arms the plans of a memory that fades go through its last actions alone, `Model.window` of them, as
+    they count: after 20 steps, or when 0.05 is left of an action, it is forgotten.
+    """
 
     def __init__(self, actions: ActionSet, A0: Array) -> None:
         self.actions, self.A0 = actions, A0
         self.play = PLAY if actions.known_ahead else 1
-        self.model: Pair | None = None
+        self.model: Model | None = None
         self.offers = Offers(len(A0)) if isinstance(actions, Offered) else None
         self.forget()
 
     def forget(self) -> None:
         """All plans are made anew."""
         self.ball: BallPlans | None = None
-        self._arms: dict[Pair, ArmPlans] = {}
+        self._arms: dict[Model, ArmPlans] = {}
 
-    def use(self, m: int, gamma: float, grown: float) -> None:
+    def use(self, model: Model, grown: float) -> None:
         """Plan for this model from now on, whose ln det V is so much larger than that of the one before."""
-        before, self.model = self.model, (m, gamma)
+        before, self.model = self.model, model
         if isinstance(self.actions, Ball):
-            if self.ball is None or self.ball.m != m:
-                effort = auto_effort(len(self.A0), m)
+            if self.ball is None or (self.ball.m, self.ball.variant.decay) != model.memory:
+                m, gamma, _ = model
+                ahead, effort = ahead_of(None, model.turn), auto_effort(len(self.A0), model.turn)
                 self.ball = BallPlans(
-                    self.A0, m, gamma, ahead=ahead_of(None, m), play=self.play, effort=effort
+                    self.A0, m, gamma, ahead=ahead, play=self.play, effort=effort, variant=model.variant
                 )
-            near = before is not None and abs(gamma - before[1]) <= NEAR and math.isfinite(grown)
-            self.ball.use(gamma, grown if near else None)
+            near = before is not None and abs(model.gamma - before.gamma) <= NEAR and math.isfinite(grown)
+            self.ball.use(model.gamma, grown if near else None)
 
-    def plan(self, learner: Learner, recent: Array, arms: Any, block: BlockState, rng: Rng) -> Any:
+    def plan(
+        self, learner: Learner, recent: Array, past: Array, arms: Any, block: BlockState, rng: Rng
+    ) -> Any:
         """Start a block after the actions `recent` (M, d), whose numbers are `arms` (M,), -1 for none.
 
-        Returns the numbers of its arms, -1 for all that have none.
+        `past` (d, d) is what a memory without end holds. Returns the numbers of its arms, -1 for all that
+        have none.
         """
         assert self.model is not None
-        (m, gamma), e = self.model, learner.estimator
-        recent, arms = recent[len(recent) - m :], arms[len(arms) - m :]
+        m, gamma, e = self.model.window, self.model.gamma, learner.estimator
         if self.ball is not None:
-            self.ball.plan(learner, recent, block, rng)
+            self.ball.plan(
+                learner, recent[len(recent) - self.ball.outlook.recent.shape[0] :], past, block, rng
+            )
             return -1
-        beta = float(radius(learner.config, e))
+        recent, arms = recent[len(recent) - m :], arms[len(arms) - m :]
+        beta, variant = float(radius(learner.config, e)), self.model.variant
         if self.offers is not None:
-            model = make_model_params(e.theta, self.A0, m, gamma)
+            model = make_model_params(e.theta, self.A0, m, gamma, variant=variant)
             block.actions[0] = self.offers.arms[self.offers.choose(model, recent, e, beta, rng)]
             start_block(block, 1)
             return -1
         if self.model not in self._arms:
             ahead = ahead_of(None, m)
-            self._arms[self.model] = ArmPlans(self.actions, m=m, gamma=gamma, A0=self.A0, ahead=ahead)
+            self._arms[self.model] = ArmPlans(
+                self.actions, m=m, gamma=gamma, A0=self.A0, ahead=ahead, variant=variant
+            )
         plans, belief = self._arms[self.model], Belief(e.theta, e.V_inv, beta, O3M)
         found = plans.policy(belief, arms, self.play)
         if found is None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,19 +13,19 @@ import numpy as np
 from .._base.types import Array
 from ..kernels import weighing
 from ..kernels.block_state import end_block, next_step, plans_made, played_actions, set_next_step
-from ..kernels.estimator import LOG_DET, Estimator, make_estimator, noise_variance
-from ..kernels.evidence import CandidateSet, absorb_log, absorb_reward, candidate_features, member
+from ..kernels.estimator import LOG_DET, Estimator, noise_variance
+from ..kernels.evidence import absorb_log, absorb_reward, candidate_features, member, push_all
 from ..kernels.learning import Learner, LearnerConfig
 from ..kernels.optimism import O3M
 from ..kernels.playing import Recorder, elapsed
-from ..kernels.powers import eigenvalue_floor
-from ..kernels.rewards import History, ModelParams, gram_scale
-from ..kernels.weighing import DRAW, FOUND, LOOKS, OFFERS, STEPS, TOLD, Weighing
+from ..kernels.rewards import History, ModelParams
+from ..kernels.weighing import DRAW, FOUND, LARGEST, LOOKS, OFFERS, STEPS, TOLD, Weighing
 from ..model.actions import ActionSet, Ball
 from ..model.memory_matrix import check_memory_matrix
+from .auto_grid import Grid, Model
 from .auto_plans import Plans
 from .base import LearningAgent
-from .candidates import Log, marginals, pairs_of
+from .candidates import Log, marginals
 from .learners import Task, make_config
 from .misfit import Misfit, Stretch
 from .offers import arms_among
@@ -36,8 +35,6 @@ from .policy import BlockPolicy, Origin, PastBlock, Policy, Rng
 BEHIND = 25.0
 #: Steps of which actions and rewards are kept: so many first ones, and so many last ones.
 KEPT = 1000
-#: Most memories offered.
-MOST = 64
 #: Steps of a log between two looks at who is far behind.
 REVIEW = 64
 #: theta ~ N(0, sigma^2/(s lam) I), each of these s as likely as the others: how large theta is beside the
@@ -52,8 +49,6 @@ LOOKED_AT = 9
 #: Plans of which a row of the log is kept before it is read.
 ROWS = 256
 
-Grid = tuple[Sequence[int], Sequence[float], bool]
-
 
 def _rows(steps: Any) -> Any:
     """Where steps are kept."""
@@ -61,73 +56,56 @@ def _rows(steps: Any) -> Any:
 
 
 class AutoPolicy(BlockPolicy):
-    """Regressions of all candidates on all rewards; plans of a probable one, from the true history.
+    """Regressions of all candidates on all rewards; plans of a probable one, from the true history."""
 
-    `grid` is the memories and exponents on offer, and whether more memories may be offered.
-    """
-
-    def __init__(
-        self, agent: LearningAgent, actions: ActionSet, A0: Array, grid: Grid, rng: Rng, step: int
-    ) -> None:
-        self.planner = Plans(actions, A0)
+    def __init__(self, agent: LearningAgent, actions: ActionSet, grid: Grid, rng: Rng, step: int) -> None:
+        self.A0, self.grid = grid.A0, grid
+        self.planner, d = Plans(actions, self.A0), len(self.A0)
         self.play = self.planner.play
-        super().__init__(self.play, len(A0), rng, step)
-        self.agent, self.actions, self.A0 = agent, actions, A0
-        memories, self.gammas, self.grows = grid
-        self.pairs = pairs_of(memories, self.gammas, A0)
-        if not self.pairs:
-            raise ValueError("memories and gammas must hold a pair that A0 allows, got none")
+        super().__init__(self.play, d, rng, step)
+        self.agent, self.actions = agent, actions
+        if not grid.models:
+            raise ValueError("memories, gammas and decays must hold a model that A0 allows, got none")
         self.log, self.marks = Log(), np.zeros(6, dtype=np.int64)
         # The first steps, then the last ones, in a ring.
-        self.kept = Stretch(np.zeros((2 * KEPT, len(A0))), np.zeros(2 * KEPT), np.zeros(2 * KEPT, dtype=bool))
-        self._offer(np.arange(len(self.pairs)))
+        self.kept = Stretch(np.zeros((2 * KEPT, d)), np.zeros(2 * KEPT), np.zeros(2 * KEPT, dtype=bool))
+        self._offer(np.arange(len(grid.models)))
 
     def _offer(self, alive: Any) -> None:
-        """These candidates, numbers of pairs, begin with nothing."""
-        d = len(self.A0)
-        self.alive, self.chosen = alive, 0
-        self.candidates = self._fresh()
-        M = max(1, *(m for m, _ in self.pairs))
-        self.recent, self.arms = np.zeros((M, d)), np.full(M, -1)
+        """These candidates, numbers of models, begin with nothing."""
+        d, M, D = len(self.A0), self.grid.recent, len(self.grid.decays)
+        self.chosen = 0
+        self._begin(alive)
+        self.recent, self.arms, self.past = np.zeros((M, d)), np.full(M, -1), np.zeros((D, d, d))
         self.picked = np.full(self.play, -1)
-        self.features = np.zeros((self.play, len(alive) * d))
-        self.windows = np.zeros((self.play, (M + 1) * d))
+        self.windows = np.zeros((self.play, (M + 1) * d + D * d * d))
         self.planner.forget()
         self._use(0)
 
-    def _fresh(self) -> CandidateSet:
-        """Those alive, who have seen nothing."""
-        N = len(self.alive)
-        m = np.array([self.pairs[j][0] for j in self.alive])
-        gamma = np.array([self.pairs[j][1] for j in self.alive])
-        offered = Counter(k for k, _ in self.pairs)
-        # Every memory is as likely as the others, and so is every exponent of one.
-        self.log_prior = -np.log([float(offered[k]) for k in m.tolist()])
-        self.posterior = self.log_prior.copy()
-        one = make_estimator(len(self.A0), self.agent.lam)
-        return CandidateSet(
-            m=m,
-            gamma=gamma,
-            c=np.array([gram_scale(self.A0, k) for k in m]),
-            floor=np.array([eigenvalue_floor(self.A0, k, g) for k, g in zip(m, gamma, strict=True)]),
-            A0=self.A0,
-            **{name: np.repeat(array[None], N, axis=0) for name, array in one._asdict().items()},
-            residual=np.zeros((2, N)),
-        )
+    def _begin(self, alive: Any) -> None:
+        """These candidates have seen nothing."""
+        self.alive = alive
+        self.candidates, self.log_prior = self.grid.candidates(alive, self.agent.lam)
+        self.posterior, self.edge = self.log_prior.copy(), self.grid.edge(alive)
+        self.features = np.zeros((self.play, len(alive) * len(self.A0)))
+
+    def model(self, j: int) -> Model:
+        """Of a candidate, a number among those alive."""
+        found: Model = self.grid.models[self.alive[j]]
+        return found
 
     def _use(self, chosen: int) -> None:
         """Plan for this candidate from now on, a number among those alive."""
         log_det = self.candidates.ledger[:, LOG_DET]
         grown = float(log_det[chosen] - log_det[self.chosen]) if self.chosen >= 0 else math.inf
         self.config, self.chosen = self.config_of(chosen), chosen
-        m, gamma = self.pairs[self.alive[chosen]]
-        self.planner.use(m, gamma, grown)
+        self.planner.use(self.model(chosen), grown)
 
     def config_of(self, j: int) -> LearnerConfig:
         """How a candidate plans, a number among those alive."""
-        m, gamma = self.pairs[self.alive[j]]
-        _, rho = check_memory_matrix(self.A0, len(self.A0), m, gamma)
-        task = Task(kind=O3M, m=m, gamma=gamma, L=1, A0=None, switch=0.0)
+        model = self.model(j)
+        _, rho = check_memory_matrix(self.A0, len(self.A0), model.weight, model.gamma)
+        task = Task(kind=O3M, m=model.window, gamma=model.gamma, L=1, A0=None, switch=0.0)
         return make_config(self.agent, task, len(self.A0), rho)._replace(m=0)
 
     # --- what is known ----------------------------------------------------------------------------------
@@ -154,9 +132,10 @@ class AutoPolicy(BlockPolicy):
         """What compiled code takes of all this."""
         return Weighing(
             candidates=self.candidates, log_prior=self.log_prior, posterior=self.posterior, scales=SCALES,
-            sigma=self.agent.subgaussian or 0.0, behind=BEHIND, most=MOST if self.grows else 0,
-            recent=self.recent, arms=self.arms, picked=self.picked,
-            features=self.features, windows=self.windows, marks=self.marks, **self.kept._asdict(),
+            sigma=self.agent.subgaussian or 0.0, behind=BEHIND, edge=self.edge,
+            fades=self.grid.may_fade, past=self.past, recent=self.recent, arms=self.arms,
+            picked=self.picked, features=self.features, windows=self.windows, marks=self.marks,
+            **self.kept._asdict(),
         )  # fmt: skip
 
     def log_posterior(self) -> Array:
@@ -166,18 +145,18 @@ class AutoPolicy(BlockPolicy):
 
     def beliefs(self) -> dict[str, Any]:
         weights = np.exp(self.log_posterior())
-        believed = marginals((self.pairs[j] for j in self.alive), weights)
+        believed = marginals(("memory", "gamma", "decay"), map(self.model, range(len(weights))), weights)
         return {**super().beliefs(), **believed, "misfit": bool(self.marks[TOLD])}
 
     def details(self) -> dict[str, Any]:
-        return self.log.columns(("step", "m", "gamma", "probability", "noise", "misfit"))
+        return self.log.columns(("step", "m", "gamma", "decay", "probability", "noise", "misfit"))
 
     # --- learning ---------------------------------------------------------------------------------------
 
     def absorb_late(self, b: Array, y: float, block: PastBlock) -> None:
-        window = b.reshape(-1, len(self.A0))
-        features = np.zeros((1, self.features.shape[1]))
-        candidate_features(self.candidates, window[:-1].copy(), window[-1:].copy(), features)
+        window = b[: b.size - self.past.size].reshape(-1, len(self.A0))
+        past, features = b[window.size :].reshape(self.past.shape), np.zeros((1, self.features.shape[1]))
+        candidate_features(self.candidates, past.copy(), window[:-1].copy(), window[-1:].copy(), features)
         absorb_reward(self.candidates, features[0], y)
 
     def _learn(self) -> None:
@@ -201,21 +180,28 @@ class AutoPolicy(BlockPolicy):
         M = len(self.recent)
         self.recent[:] = np.concatenate((self.recent, actions))[-M:]
         self.arms[:] = np.concatenate((self.arms, arms))[-M:]
+        push_all(self.candidates, self.past, np.ascontiguousarray(actions), 0, len(actions))
 
     # --- what others play, and what they offer ----------------------------------------------------------
 
     @property
     def span(self) -> int:
-        return MOST if self.grows else len(self.recent)
+        return self.grid.span
 
     def recent_actions(self) -> Array:
         return np.concatenate((self.recent, played_actions(self.block)))
 
     def set_history(self, recent: Array) -> None:
-        self.recent[:] = recent[len(recent) - len(self.recent) :]
-        self.arms[:] = -1
-        if not (self.actions.varies or isinstance(self.actions, Ball)):
-            self.arms[:] = arms_among(self.actions.sets()[0], self.recent)
+        before, last = recent[: len(recent) - len(self.recent)], recent[len(recent) - len(self.recent) :]
+        self.past[:] = 0.0
+        push_all(self.candidates, self.past, np.ascontiguousarray(before), 0, len(before))
+        self._push(last, self._numbers(last))
+
+    def _numbers(self, actions: Array) -> Any:
+        """Of actions (n, d) among the arms, -1 for none."""
+        if self.actions.varies or isinstance(self.actions, Ball):
+            return np.full(len(actions), -1)
+        return arms_among(self.actions.sets()[0], actions)
 
     def offer(self, arms: Array, before: Array) -> None:
         self.planner.offer(arms)
@@ -226,15 +212,17 @@ class AutoPolicy(BlockPolicy):
         self.planner.interrupt()
 
     def absorb_log(self, before: Array, actions: Array, rewards: Array) -> None:
-        absorb_log(self.candidates, before[len(before) - len(self.recent) :], actions, rewards)
+        past = np.zeros_like(self.past)
+        push_all(self.candidates, past, np.ascontiguousarray(before), 0, len(before))
+        absorb_log(self.candidates, past, before[len(before) - len(self.recent) :], actions, rewards)
 
     def watch(self, before: Array, actions: Array, rewards: Array) -> None:
         self.interrupt()
         for t in range(0, len(actions), REVIEW):
             played, y = actions[t : t + REVIEW], rewards[t : t + REVIEW]
-            self.absorb_log(self.recent, played, y)
+            absorb_log(self.candidates, self.past, self.recent, played, y)
             self._keep(played, y)
-            self.set_history(np.concatenate((self.recent, played)))
+            self._push(played, self._numbers(played))
             self._review(self._expect)
         set_next_step(self.block, int(next_step(self.block)) + len(actions))
 
@@ -283,21 +271,24 @@ class AutoPolicy(BlockPolicy):
         noise = math.sqrt(noise_variance(self.estimator))
         self._note(int(next_step(self.block)), math.exp(self.posterior[self.chosen]), noise)
         learner = self._learner_of_block()
-        self.picked[:] = self.planner.plan(learner, self.recent, self.arms, self.block, self.rng)
+        at = self.candidates.endless[self.chosen]
+        past = self.past[at] if at >= 0 else self.A0
+        self.picked[:] = self.planner.plan(learner, self.recent, past, self.arms, self.block, self.rng)
         weighing.lay_out(self.weighing, self.block)
 
     def _learner_of_block(self) -> Learner:
         return Learner(self.config, self.estimator, np.zeros((self.play, len(self.A0))))
 
     def _note(self, step: float, probability: float, noise: float) -> None:
-        m, gamma = self.pairs[self.alive[self.chosen]]
-        self.log.add((int(step), m, gamma, probability, noise, bool(self.marks[TOLD])))
+        m, gamma, decay = self.model(self.chosen)
+        self.log.add((int(step), float(m), gamma, decay, probability, noise, bool(self.marks[TOLD])))
 
     def _review(self, choose: Callable[[Array], int]) -> None:
         """Who is on offer, who is given up, who plans, and whether none is right."""
         posterior = self.log_posterior()
-        if weighing.largest_is_likely(self.weighing):
-            self._offer_more()
+        if sign := weighing.more_to_offer(self.weighing):
+            likely = self.model(int(weighing.most_probable(self.weighing, -1)))
+            self._offer_more(*(self.grid.longer() if sign == LARGEST else self.grid.fainter(likely)))
             posterior = self.log_posterior()
         if weighing.is_behind(self.weighing):
             posterior = self._give_up(posterior)
@@ -320,17 +311,17 @@ class AutoPolicy(BlockPolicy):
         likely = self.chosen
         if weighing.draw_is_due(self.weighing, self.chosen):
             likely, self.marks[DRAW] = int(weighing.most_probable(self.weighing, -1)), 0
-        return int(weighing.most_probable(self.weighing, int(self.candidates.m[likely])))
+        return int(weighing.most_probable(self.weighing, int(self.candidates.memory[likely])))
 
     def _look(self, posterior: Array) -> None:
         """A look for a misfit: whether no memory, with its most probable exponent, explains what was kept."""
         k = self.marks[LOOKS] = self.marks[LOOKS] + 1
         level, steps = FALSE_ALARM / (k * (k + 1.0)), int(self.marks[STEPS])
         ends = [(0, steps)] if steps <= 2 * KEPT else [(0, KEPT), (steps - KEPT, steps)]
-        past, best = [self._past(*end) for end in ends], dict[int, float]()
+        past, best = [self._past(*end) for end in ends], dict[Any, Model]()
         for j in np.argsort(-posterior, kind="stable"):
-            best.setdefault(*self.pairs[self.alive[j]])
-        models = itertools.islice(best.items(), LOOKED_AT)
+            best.setdefault(self.model(j).memory, self.model(j))
+        models = itertools.islice(best.values(), LOOKED_AT)
         found = all(Misfit(past, self.A0, *model).p_value() < level for model in models)
         self.marks[FOUND] = self.marks[FOUND] + 1 if found else 0
         if self.marks[FOUND] >= IN_A_ROW:
@@ -348,46 +339,43 @@ class AutoPolicy(BlockPolicy):
         """Only those who are not far behind go on."""
         kept = np.flatnonzero(posterior > posterior.max() - BEHIND)
         before, at = self.candidates, int(self.alive[self.chosen])
-        self.alive = self.alive[kept]
-        self.candidates = self._fresh()
+        self._begin(self.alive[kept])
         for name in Estimator._fields:
             getattr(self.candidates, name)[...] = getattr(before, name)[kept]
         self.candidates.residual[...] = before.residual[:, kept]
-        self.features = np.zeros((self.play, len(kept) * len(self.A0)))
         same = np.flatnonzero(self.alive == at)
         self.chosen = int(same[0]) if len(same) else -1
         self.posterior[:] = posterior[kept]
         return self.posterior
 
-    def _offer_more(self) -> None:
-        """Memories up to twice as many beside those alive; all learn anew from what was kept."""
-        alive = [self.pairs[j] for j in self.alive]
-        M = max(m for m, _ in self.pairs)
-        self._grow(min(2 * M, MOST))
-        new = [j for j, pair in enumerate(self.pairs) if pair in alive or pair[0] > M]
-        self._offer(np.array(new))
+    def _offer_more(self, largest: int, around: int) -> None:
+        """More memories beside those alive, as of `Grid.offer`; all learn anew from what was kept."""
+        alive, before, now = {self.model(j) for j in range(len(self.alive))}, self.grid.models, self.past
+        if around == self.grid.around:
+            self.marks[FOUND] = 0  # what those who were offered before do not explain the others may
+        self.grid.offer(largest, around)
+        alive |= set(self.grid.models) - set(before)
+        self._offer(np.array([j for j, model in enumerate(self.grid.models) if model in alive]))
         self.marks[OFFERS] += 1
         self.marks[DRAW] = 0
-        self.marks[FOUND] = 0  # what those who were offered before do not explain the others may
         steps = int(self.marks[STEPS])
         past = self._past(max(0, steps - KEPT), steps)
         if steps > KEPT:
-            past.seen[: len(self.recent)] = False  # what came before is not known
+            past.seen[: min(self.grid.forgets(self.alive), KEPT // 2)] = (
+                False  # what came before is not known
+            )
         features = np.zeros((1, self.features.shape[1]))
         for action, y, known in zip(*past, strict=True):
             if known:
-                candidate_features(self.candidates, self.recent, action[None], features)
+                candidate_features(self.candidates, self.past, self.recent, action[None], features)
                 absorb_reward(self.candidates, features[0], float(y))
             self._push(action[None], [-1])
-
-    def _grow(self, top: int) -> None:
-        """The pairs of memories up to `top` are on offer, behind those that were."""
-        M = max(m for m, _ in self.pairs)
-        self.pairs = self.pairs + pairs_of(range(M + 1, top + 1), self.gammas, self.A0)
+        self.past[:] = now
 
     def continue_from(self, before: Policy) -> None:
         if isinstance(before, AutoPolicy):
             self._push(before.recent, before.arms)
+            self.past[:] = before.past
             played = played_actions(before.block)
             self._push(played, before.picked[: len(played)])
 
@@ -397,22 +385,20 @@ class AutoPolicy(BlockPolicy):
         arrays: dict[str, Any] = {f"block.{name}": a for name, a in self.block._asdict().items()}
         for name in (*Estimator._fields, "residual"):
             arrays[f"candidates.{name}"] = getattr(self.candidates, name)
-        for name in ("recent", "arms", "picked", "features", "windows", "marks"):
+        for name in ("recent", "arms", "past", "picked", "features", "windows", "marks"):
             arrays[name] = getattr(self, name)
         arrays |= {f"kept.{name}": array for name, array in self.kept._asdict().items()}
         return arrays | self.planner.state()
 
     def cursor(self) -> list[int]:
-        return [max(m for m, _ in self.pairs), self.chosen, *map(int, self.alive)]
+        return [self.grid.largest, self.grid.around, self.chosen, *map(int, self.alive)]
 
     def set_cursor(self, cursor: list[int]) -> None:
-        top, chosen, *alive = map(int, cursor)
-        M = max(m for m, _ in self.pairs)
-        if not (top == M or (self.grows and M < top <= MOST)):
-            raise ValueError(f"memories up to {top} cannot be on offer")
-        self._grow(top)
-        if alive != sorted(set(alive)) or not alive or not (alive[0] >= 0 and alive[-1] < len(self.pairs)):
-            raise ValueError(f"{len(alive)} of {len(self.pairs)} candidates that nobody offers")
+        largest, around, chosen, *alive = map(int, cursor)
+        self.grid.offer(largest, around)
+        offered = len(self.grid.models)
+        if alive != sorted(set(alive)) or not alive or not (alive[0] >= 0 and alive[-1] < offered):
+            raise ValueError(f"{len(alive)} of {offered} candidates that nobody offers")
         if not 0 <= chosen < len(alive):
             raise ValueError(f"one of {len(alive)} candidates must be chosen, got {chosen}")
         self._offer(np.array(alive))
@@ -423,3 +409,5 @@ class AutoPolicy(BlockPolicy):
         self.planner.check()
         if not (self.marks >= 0).all() or (self.arms < -1).any():
             raise ValueError("steps and arms must be counted from 0 on")
+        if not (np.isfinite(self.past).all() and (self.past == self.past.transpose(0, 2, 1)).all()):
+            raise ValueError("what was played must be symmetric matrices")

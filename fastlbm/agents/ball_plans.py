@@ -81,9 +81,12 @@ class BallPlans:
             ),
         )
 
-    def plan(self, learner: Learner, recent: Array, block: BlockState, rng: Rng) -> None:
-        """Start a block after the actions `recent` (m, d), as of `set_recent`."""
-        set_recent(self.memory[0], self.outlook, recent)
+    def plan(self, learner: Learner, recent: Array, past: Array, block: BlockState, rng: Rng) -> None:
+        """Start a block after the actions `recent` (m, d), or where a memory without end holds `past`."""
+        if self.memory[0].endless:
+            self.outlook.past[:] = past
+        else:
+            set_recent(self.memory[0], self.outlook, recent)
         plan_block_from_here(self.planner(learner), block, rng)
 
     def played(self, steps: int) -> None:

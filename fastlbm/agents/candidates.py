@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from .._base import validation
 from .._base.types import Array
 from ..kernels.block_state import next_step, plans_made, set_next_step
 from ..model.actions import ActionSet
-from ..model.memory_matrix import check_memory_matrix
 from .base import LearningAgent
 from .block_learners import O3M
 from .learners import LearnerPolicy
@@ -266,40 +264,16 @@ def _pairs(candidates: Iterable[Pair]) -> tuple[Pair, ...]:
     return tuple(checked)
 
 
-def pairs_of(memories: Iterable[int], gammas: Sequence[float], A0: Array) -> list[Pair]:
-    """The pairs (m, gamma) of a grid, each model once, without those that A0 does not allow."""
-    return list(_pairs_of(tuple(memories), tuple(gammas), A0.tobytes(), len(A0)))
+def marginals(
+    names: Sequence[str], models: Iterable[Sequence[float]], weights: Array
+) -> dict[str, dict[float, float]]:
+    """The probabilities of each value of the named parameters of models, from those of the models.
 
-
-@lru_cache(maxsize=64)  # thousands of users have the same
-def _pairs_of(
-    memories: tuple[int, ...], gammas: tuple[float, ...], matrix: bytes, d: int
-) -> tuple[Pair, ...]:
-    A0 = np.frombuffer(matrix).reshape(d, d)
-    plain = bool((np.eye(len(A0)) == A0).all())
-    pairs: list[Pair] = []
-    for m in memories:
-        for gamma in gammas:
-            # Without memory the power of the identity is the identity, whatever gamma.
-            pair = (0, 0.0) if gamma == 0.0 or (m == 0 and plain) else (m, gamma)
-            try:
-                check_memory_matrix(A0, len(A0), *pair, differentiable=pair[0] > 0)
-            except ValueError:
-                continue
-            if pair not in pairs:
-                pairs.append(pair)
-    return tuple(pairs)
-
-
-def marginals(pairs: Iterable[Pair], weights: Array) -> dict[str, dict[Any, float]]:
-    """The probabilities of each m and each gamma, from those of the pairs.
-
-    >>> marginals([(0, -1.0), (2, -1.0)], np.array([0.25, 0.75]))
+    >>> marginals(("memory", "gamma"), [(0, -1.0), (2, -1.0)], np.array([0.25, 0.75]))
     {'memory': {0: 0.25, 2: 0.75}, 'gamma': {-1.0: 1.0}}
     """
-    memory: dict[Any, float] = {}
-    gamma: dict[Any, float] = {}
-    for pair, weight in zip(pairs, weights, strict=True):
-        for found, value in zip((memory, gamma), pair, strict=True):
-            found[value] = found.get(value, 0.0) + float(weight)
-    return {"memory": dict(sorted(memory.items())), "gamma": dict(sorted(gamma.items()))}
+    found: dict[str, dict[float, float]] = {name: {} for name in names}
+    for model, weight in zip(models, weights.tolist(), strict=True):
+        for name, value in zip(names, model, strict=True):
+            found[name][value] = found[name].get(value, 0.0) + weight
+    return {name: dict(sorted(values.items())) for name, values in found.items()}

@@ -127,6 +127,10 @@ class SelectorPolicy(MemberPolicy):
         self.candidates = CandidateSet(
             m=m,
             gamma=np.array([gamma for _, gamma in agent.candidates]),
+            decay=np.ones(N),
+            memory=m,
+            endless=np.full(N, -1),
+            decays=np.zeros(0),
             c=np.array([gram_scale(A0, k) for k in m]),
             floor=np.array([eigenvalue_floor(A0, k, gamma) for k, gamma in agent.candidates]),
             A0=A0,
@@ -136,6 +140,7 @@ class SelectorPolicy(MemberPolicy):
         self._share_estimators()
         self.agent = agent
         self.recent = np.zeros((max(1, int(m.max())), d))
+        self.past = np.zeros((0, d, d))  # no memory is without end
         self.features = np.zeros((0, N * d))
 
     def _share_estimators(self) -> None:
@@ -185,7 +190,7 @@ class SelectorPolicy(MemberPolicy):
         self.features = self.features[:0]
 
     def absorb_log(self, before: Array, actions: Array, rewards: Array) -> None:
-        absorb_log(self.candidates, before[len(before) - self.span :], actions, rewards)
+        absorb_log(self.candidates, self.past, before[len(before) - self.span :], actions, rewards)
 
     def log_posterior(self) -> Array:
         """With the same prior probability for every candidate; none for one whose regression overflowed."""
@@ -199,7 +204,8 @@ class SelectorPolicy(MemberPolicy):
         return posterior
 
     def beliefs(self) -> dict[str, Any]:
-        return {**super().beliefs(), **marginals(self.agent.candidates, np.exp(self.log_posterior()))}
+        weights = np.exp(self.log_posterior())
+        return {**super().beliefs(), **marginals(("memory", "gamma"), self.agent.candidates, weights)}
 
     def plan_next_block(self) -> None:
         if plans_made(self.block) > 0:
@@ -214,12 +220,12 @@ class SelectorPolicy(MemberPolicy):
         self.log.add((int(next_step(self.block)), chosen, posterior))
         self.hand_over(chosen)
         self.features = np.zeros((len(self.block.actions), self.features.shape[1]))
-        candidate_features(self.candidates, self.recent, self.block.actions, self.features)
+        candidate_features(self.candidates, self.past, self.recent, self.block.actions, self.features)
 
     def ensure_block(self) -> None:
         super().ensure_block()
         if self.replans:
-            candidate_features(self.candidates, self.recent, self.block.actions, self.features)
+            candidate_features(self.candidates, self.past, self.recent, self.block.actions, self.features)
 
     def cursor(self) -> list[int]:
         return [len(self.features)]

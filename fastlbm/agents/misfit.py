@@ -1,4 +1,4 @@
-"""Misfit: owns the test whether rewards follow a model (m, gamma), whatever its theta.
+"""Misfit: owns the test whether rewards follow a model (m, gamma, decay), whatever its theta.
 
 Under the right model nothing that was known before explains what a regression leaves over. What could is
 put beside the features of the model, and an F-test says whether it does: functions of <a_t, a_{t-s}> (another
@@ -6,12 +6,14 @@ memory), <a_t, a_{t-s}> <a_{t-s}, theta> (a memory with other weights: the deriv
 to first order), features of other exponents, features of each quarter of the time (a theta that changes),
 errors of the steps before (what comes again when the same actions do), and coordinates that tire each for
 itself. Each group is tested as a whole and by its best member. gamma is refined and its derivative belongs to
-the model: a grid of exponents is no misfit.
+the model: a grid of exponents is no misfit. Nor is one of decays, where a memory fades.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 
 from .._base.types import Array
 from .._base.values import writable
+from ..kernels.fading import Variant, turn_of_memory
 from ..kernels.memory import make_memory
 from ..kernels.rolling import features_after
 
@@ -30,6 +33,8 @@ WINDOWS = (1, 2, 3)
 NEGLIGIBLE = 1e-3
 #: First and last distance at which gamma is refined, and how far from it other exponents are.
 STEPS, OTHER = (0.25, 0.0625), 1.0
+#: The same distances for a decay, in parts of them, and what is left of an action that is forgotten.
+DECAY_STEP, FORGOTTEN = 0.2, 1e-3
 #: What is left of a direction beside others, in squares, if it counts.
 LEFT = 1e-6
 
@@ -45,13 +50,22 @@ class Stretch(NamedTuple):
 class Misfit:
     """The test of a memory and an exponent on stretches of the past; `p_value` is all that it is for."""
 
-    def __init__(self, stretches: Sequence[Stretch], A0: Array, m: int, gamma: float) -> None:
-        self.stretches, self.A0, self.m, self.gamma = stretches, A0, m, gamma
-        self.lags = min(2 * m + 4, max(LAGS, m))
-        self.seen = np.concatenate([s.seen[self.lags :] for s in stretches]).astype(bool)
-        self.y = np.concatenate([s.rewards[self.lags :] for s in stretches])[self.seen]
+    def __init__(
+        self, stretches: Sequence[Stretch], A0: Array, m: float, gamma: float, decay: float = 1.0
+    ) -> None:
+        self.stretches, self.A0, self.m, self.gamma, self.decay = stretches, A0, m, gamma, decay
+        turn = turn_of_memory(decay) if m == math.inf else int(m)
+        self.lags = min(2 * turn + 4, max(LAGS, turn))
+        #: Steps at the beginning of a stretch that are not looked at: what came before is not known.
+        self.lead = self.lags
+        if m == math.inf:
+            self.lead = max(self.lags, math.ceil(math.log(FORGOTTEN) / math.log(decay)))
+        self.seen = np.concatenate([s.seen[self.lead :] for s in stretches]).astype(bool)
+        self.y = np.concatenate([s.rewards[self.lead :] for s in stretches])[self.seen]
         #: Exponents nearby are models as well.
         self.flexible = m > 0 and gamma != 0.0 and float(np.linalg.eigvalsh(A0)[0]) > 0.0
+        #: And so are decays.
+        self.fades = self.flexible and decay < 1.0
 
     def p_value(self) -> float:
         """An upper bound on the probability of errors that are explained so well, if the model is right."""
@@ -65,40 +79,46 @@ class Misfit:
         found = [p for group in groups for p in explained(basis, errors, group, slack)]
         return min(1.0, len(found) * min(found))
 
-    def _features(self, gamma: float) -> Array:
+    def _features(self, gamma: float, decay: float | None = None) -> Array:
         """Of all actions that have a reward and whose window is known."""
         if gamma == 0.0:
             return self._actions(0)
-        memory, form = make_memory(writable(self.A0), self.m, gamma)
+        variant = Variant(self.decay if decay is None else decay)
+        memory, form = make_memory(writable(self.A0), self.m, gamma, variant)
         rows = []
         for s in self.stretches:
-            now = np.ascontiguousarray(s.actions[self.lags :])
+            first = max(self.lead - memory.m, 0) if self.m < math.inf else 0
+            played = np.ascontiguousarray(s.actions[first:])
+            now, before = played[memory.m :], played[: memory.m]
             F = np.zeros(now.shape)
-            before = np.ascontiguousarray(s.actions[self.lags - self.m : self.lags])
             features_after(memory, form, before, now, len(now), F)
-            rows.append(F)
+            rows.append(F[self.lead - first - memory.m :])
         found: Array = np.concatenate(rows)[self.seen]
         return found
 
     def _actions(self, lag: int) -> Array:
         """Those of so many steps before."""
-        rows = [s.actions[self.lags - lag : max(len(s.actions) - lag, 0)] for s in self.stretches]
+        rows = [s.actions[self.lead - lag : max(len(s.actions) - lag, 0)] for s in self.stretches]
         found: Array = np.concatenate(rows)[self.seen]
         return found
 
     def _model(self) -> tuple[Array, Array]:
-        """Features (n, .) of the best exponent near gamma, with the derivative by it, and theta."""
-        slope, gamma = None, self.gamma
-        for h in STEPS if self.flexible else ():
-            near = [self._features(gamma + x) for x in (-h, 0.0, h)]
+        """Features (n, .) of the best exponent and decay nearby, with the derivatives by them, and theta."""
+        slopes: dict[str, Array] = {}
+        for h, (name, size) in product(STEPS, (("gamma", 1.0), ("decay", DECAY_STEP))):
+            if not (self.flexible if name == "gamma" else self.fades):
+                continue
+            at, h = getattr(self, name), h * size
+            if name == "decay":
+                h = min(h, 0.5 * (1.0 - at), 0.5 * at)
+            near = [self._features(**{"gamma": self.gamma, name: at + x}) for x in (-h, 0.0, h)]
             low, here, high = (_rest(B, self.y) for B in near)
-            slope, curve = near[2] - near[0], low - 2.0 * here + high
+            slopes[name], curve = near[2] - near[0], low - 2.0 * here + high
             step = 0.5 * h * (low - high) / curve if curve > 0.0 else h * np.sign(low - high)
-            gamma += float(np.clip(step, -h, h))
-        self.gamma = gamma
-        B = self._features(gamma)
+            setattr(self, name, at + float(np.clip(step, -h, h)))
+        B = self._features(self.gamma)
         theta = np.linalg.lstsq(B, self.y, rcond=LEFT)[0]
-        return (B if slope is None else np.column_stack((B, slope @ theta))), theta
+        return np.column_stack((B, *(slope @ theta for slope in slopes.values()))), theta
 
     def _groups(self, theta: Array, errors: Array) -> list[Array]:
         """What might explain the errors, columns of (n, .)."""
@@ -132,7 +152,7 @@ class Misfit:
         padded, rows, at = np.zeros(len(self.seen)), [], 0
         padded[self.seen] = errors
         for s in self.stretches:
-            n = max(len(s.actions) - self.lags, 0)
+            n = max(len(s.actions) - self.lead, 0)
             mine = np.concatenate((np.zeros(ERRORS), padded[at : at + n]))
             rows.append(np.lib.stride_tricks.sliding_window_view(mine, ERRORS)[:n])
             at += n

@@ -1,9 +1,10 @@
 """Bayesian regressions of many candidates on the same rewards: owns their estimators and what is left over.
 
 The features of a candidate (m, gamma) follow from the actions that were really played, whoever chose them
-(equations (1) and (2) of the paper). Each candidate keeps a regression on all rewards seen; the squares of
-its one-step errors, y - <b, theta> over 1 + b^T V^-1 b, add up to the residual of the regression. What both
-would be for other lam follows from V and theta.
+(equations (1) and (2) of the paper); where its memory has no end, from one matrix of them, see `fading`. Each
+candidate keeps a regression on all rewards seen; the squares of its one-step errors, y - <b, theta> over
+1 + b^T V^-1 b, add up to the residual of the regression. What both would be for other lam follows from V and
+theta.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import kernel
+from ._jit import kernel, kernel_norefcount
 from ._types import Integers, Matrix, Rows, Vector
 from .block_state import BlockState, clear_rewards
 from .estimator import LAM, LOG_DET, Estimator, absorb, cholesky_of_sum, estimate
-from .rewards import decompose, multiply
+from .fading import push_past
+from .rewards import decompose, multiply, weighted
 
 #: sigma^2 ~ InverseGamma(shape, scale): a weak prior around a noise of 0.1.
 PRIOR_SHAPE, PRIOR_SCALE = 1.0, 0.01
@@ -26,8 +28,12 @@ PRIOR_SHAPE, PRIOR_SCALE = 1.0, 0.01
 class CandidateSet(NamedTuple):
     """The candidates, and what each of them knows: one row each."""
 
-    m: Integers  # (N,)
+    m: Integers  # (N,) 0 of a memory without end
     gamma: Vector  # (N,)
+    decay: Vector  # (N,)
+    memory: Integers  # (N,) numbers of memories: candidates with the same m and decay have the same
+    endless: Integers  # (N,) of a memory without end, where its decay is in `decays`; else -1
+    decays: Vector  # (D,) of memories without end
     c: Vector  # (N,) `rewards.gram_scale`
     floor: Vector  # (N,) `powers.eigenvalue_floor`
     A0: Matrix
@@ -60,40 +66,58 @@ def member(candidates: CandidateSet, j: int) -> Estimator:
 
 
 @kernel
-def candidate_features(candidates: CandidateSet, recent: Rows, block: Rows, F: Rows) -> None:
-    """F (n, N d): the features of a block (n, d) after the actions `recent` (M, d), for every candidate."""
+def candidate_features(candidates: CandidateSet, past: Matrix, recent: Rows, block: Rows, F: Rows) -> None:
+    """F (n, N d): the features of a block (n, d) after the actions `recent` (M, d), for every candidate.
+
+    `past` (D, d, d) is what memories without end hold before the block, each with its decay.
+    """
     n, d = block.shape
-    M, N = recent.shape[0], candidates.m.shape[0]
+    M, N, A0 = recent.shape[0], candidates.m.shape[0], candidates.A0
     sequence = np.empty((M + n, d))
     for t in range(M + n):
         for i in range(d):
             sequence[t, i] = recent[t, i] if t < M else block[t - M, i]
-    action, out = np.empty(d), np.empty(d)
-    A, Q = np.empty((d, d)), np.empty((d, d))
+    action, out, past = np.empty(d), np.empty(d), past.copy()
+    A, Q, X = np.empty((d, d)), np.empty((d, d)), A0.copy()
     small, rotation = np.empty((0, 0)), np.empty((0, 0))
     for t in range(n):
         for i in range(d):
             action[i] = block[t, i]
-        solved = -1  # the m whose window was decomposed last: candidates that share it share its spectrum
+        solved = -1  # the memory that was decomposed last: candidates that share it share its spectrum
+        window = sequence[:0]
         for j in range(N):
             m, gamma, c, floor = candidates.m[j], candidates.gamma[j], candidates.c[j], candidates.floor[j]
-            window = sequence[M + t - m : M + t]
             if gamma == 0.0:
                 for i in range(d):
-                    out[i] = action[i]
-            elif c > 0.0:
-                if m != solved:
+                    F[t, j * d + i] = action[i]
+                continue
+            if candidates.memory[j] != solved:
+                solved, at = candidates.memory[j], candidates.endless[j]
+                window = sequence[M + t - m : M + t]
+                if candidates.decay[j] < 1.0:
+                    window = weighted(window, candidates.decay[j])
+                for i in range(d):
+                    for k in range(d):
+                        X[i, k] = A0[i, k] + (past[at, i, k] if at >= 0 else 0.0)
+                if c > 0.0:
                     small, rotation = np.empty((m, m)), np.empty((m, m))
-                    decompose(c, candidates.A0, window, small, rotation)
+                    decompose(c, A0, window, small, rotation)
+                else:
+                    decompose(c, X, window, A, Q)
+            if c > 0.0:
                 multiply(c, gamma, floor, window, small, rotation, action, out)
-                solved = m
             else:
-                if m != solved:
-                    decompose(c, candidates.A0, window, A, Q)
                 multiply(c, gamma, floor, window, A, Q, action, out)
-                solved = m
             for i in range(d):
                 F[t, j * d + i] = out[i]
+        push_all(candidates, past, block, t, t + 1)
+
+
+@kernel_norefcount
+def push_all(candidates: CandidateSet, past: Matrix, actions: Rows, first: int, end: int) -> None:
+    """The actions (.., d) from the row `first` to `end` were played: what memories without end hold then."""
+    for k in range(past.shape[0]):
+        push_past(past[k], candidates.decays[k], actions, first, end)
 
 
 @kernel
@@ -131,17 +155,18 @@ def absorb_block(candidates: CandidateSet, F: Rows, block: BlockState) -> None:
 
 
 @kernel
-def absorb_log(candidates: CandidateSet, recent: Rows, actions: Rows, rewards: Vector) -> None:
+def absorb_log(candidates: CandidateSet, past: Matrix, recent: Rows, actions: Rows, rewards: Vector) -> None:
     """Every candidate learns rewards (n,) of actions (n, d) that were played after `recent` (M, d).
 
-    NaN stands for a reward that there is not, and for what nobody knows of `recent`: windows that hold it
-    teach nothing, and none of their rewards is learned, so that the candidates can be compared.
+    NaN stands for a reward that there is not, and for what nobody knows of `recent` or of `past`, as of
+    `candidate_features`: windows that hold it teach nothing, and none of their rewards is learned, so that
+    the candidates can be compared.
     """
     n, d = actions.shape
     M, N = recent.shape[0], candidates.m.shape[0]
-    F, window, action = np.empty((1, N * d)), np.zeros((M, d)), np.empty((1, d))
+    F, window, action, past = np.empty((1, N * d)), np.zeros((M, d)), np.empty((1, d)), past.copy()
     for t in range(n):
-        known = not np.isnan(rewards[t])
+        known = not (np.isnan(rewards[t]) or np.isnan(past).any())
         for s in range(M):
             for i in range(d):
                 window[s, i] = recent[t + s, i] if t + s < M else actions[t + s - M, i]
@@ -149,8 +174,9 @@ def absorb_log(candidates: CandidateSet, recent: Rows, actions: Rows, rewards: V
         if known:
             for i in range(d):
                 action[0, i] = actions[t, i]
-            candidate_features(candidates, window, action, F)
+            candidate_features(candidates, past, window, action, F)
             absorb_reward(candidates, F[0], rewards[t])
+        push_all(candidates, past, actions, t, t + 1)
 
 
 @kernel

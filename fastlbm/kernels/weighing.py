@@ -15,13 +15,23 @@ from ._jit import inline, kernel, kernel_internal, kernel_nested, kernel_norefco
 from ._types import Flags, Integers, Matrix, Rows, Vector
 from .block_state import BlockState, is_done, length, next_step, plans_made
 from .estimator import SAMPLES, noise_variance
-from .evidence import PRIOR_SCALE, PRIOR_SHAPE, CandidateSet, absorb_block, candidate_features, evidence_terms
+from .evidence import (
+    PRIOR_SCALE,
+    PRIOR_SHAPE,
+    CandidateSet,
+    absorb_block,
+    candidate_features,
+    evidence_terms,
+    push_all,
+)
 from .playing import Recorder, elapsed, play_block
 from .rewards import History, ModelParams
 from .rolling import RollingPlanner, move_on, plan_rolling
 
-#: Rewards before longer memories are offered.
-FEW = 60
+#: Steps before longer memories are offered, and before more of those that fade are.
+FEW, ENOUGH = 60, 120
+#: Signs that more must be offered, see `more_to_offer`.
+LARGEST, ENDLESS = 1, 2
 #: Candidates are given up when so many of those alive are left.
 LEFT = 0.7
 #: The memory that plans is drawn anew when there are so many times as many steps, or when it is less probable
@@ -36,7 +46,7 @@ FIRST_LOOK, NEXT_LOOK = 300, 1.6
 # for a misfit so far, how many of the last found one, the step at which the memory is drawn anew.
 STEPS, TOLD, OFFERS, LOOKS, FOUND, DRAW = 0, 1, 2, 3, 4, 5
 
-#: What Python must see to: nothing, for the steps are played; a plan that was stopped; longer memories to
+#: What Python must see to: nothing, for the steps are played; a plan that was stopped; memories to
 #: offer; candidates to give up; another candidate who plans; a look for a misfit; a log that is full.
 PLAYED, STOPPED, OFFER, GIVE_UP, USE, LOOK, FULL = 0, 1, 2, 4, 8, 16, 32
 #: In an event, the number of the candidate who plans is above this.
@@ -52,12 +62,14 @@ class Weighing(NamedTuple):
     scales: Vector  # (K,) of lam, each as likely as the others
     sigma: float  # the noise, or 0 if it is not known
     behind: float  # who is less probable than another one by e to this is given up
-    most: int  # memories that may be offered
+    edge: Integers  # (N,) LARGEST, ENDLESS or 0: who is a sign, if probable, that more must be offered
+    fades: bool  # whether more memories that fade may be offered
+    past: Matrix  # (D, d, d) what memories without end hold
     recent: Rows  # (M, d) the last actions
     arms: Integers  # (M,) their numbers
     picked: Integers  # (n,) those of the block
     features: Rows  # (n, N d) of the block
-    windows: Rows  # (n, (M+1) d) of the block's actions, each behind the M before it
+    windows: Rows  # (n, (M+1) d + D d^2) of the block's actions, each behind the M before it; and `past` then
     actions: Rows  # (2K, d) the first K steps, then the last ones, in a ring
     rewards: Vector  # (2K,)
     seen: Flags  # (2K,) whether there was a reward
@@ -108,14 +120,14 @@ def _log_sum(x: Vector) -> float:
 
 
 @kernel_norefcount
-def most_probable(w: Weighing, m: int) -> int:
-    """The most probable candidate with the memory m, -1 for any: of equal ones the first, rounding aside."""
+def most_probable(w: Weighing, memory: int) -> int:
+    """The most probable candidate with a memory, -1 for any: of equal ones the first, rounding aside."""
     largest = -np.inf
     for j in range(w.posterior.shape[0]):
-        if m < 0 or w.candidates.m[j] == m:
+        if memory < 0 or w.candidates.memory[j] == memory:
             largest = max(largest, w.posterior[j])
     for j in range(w.posterior.shape[0]):
-        if (m < 0 or w.candidates.m[j] == m) and w.posterior[j] >= largest - EQUAL:
+        if (memory < 0 or w.candidates.memory[j] == memory) and w.posterior[j] >= largest - EQUAL:
             return j
     return 0
 
@@ -125,7 +137,7 @@ def draw_is_due(w: Weighing, chosen: int) -> bool:
     """Whether the memory of the candidate who plans is to be drawn anew; -1 for one who was given up."""
     if chosen < 0 or w.marks[STEPS] >= w.marks[DRAW]:
         return True
-    mine, any_ = most_probable(w, w.candidates.m[chosen]), most_probable(w, -1)
+    mine, any_ = most_probable(w, w.candidates.memory[chosen]), most_probable(w, -1)
     return w.posterior[mine] < w.posterior[any_] - UNLIKELY
 
 
@@ -146,7 +158,7 @@ def choose(w: Weighing, chosen: int, rng: np.random.Generator) -> int:
             if total >= at:
                 likely = j
                 break
-    return most_probable(w, w.candidates.m[likely])
+    return most_probable(w, w.candidates.memory[likely])
 
 
 @kernel_norefcount
@@ -160,13 +172,21 @@ def is_behind(w: Weighing) -> bool:
 
 
 @kernel_norefcount
-def largest_is_likely(w: Weighing) -> bool:
-    """Whether the largest memory on offer is the most probable, and a larger one can be offered."""
-    M, likely = w.recent.shape[0], 0.0
+def more_to_offer(w: Weighing) -> int:
+    """LARGEST if the largest memory on offer is the most probable, and larger ones may be offered.
+
+    ENDLESS if one without end is, or if a look found a misfit, and more that fade may be; else 0.
+    """
+    largest, endless = 0.0, 0.0
     for j in range(w.posterior.shape[0]):
-        if w.candidates.m[j] == M:
-            likely += math.exp(w.posterior[j])
-    return w.most > M and w.marks[STEPS] >= FEW and likely > 0.5
+        likely = math.exp(w.posterior[j])
+        largest += likely if w.edge[j] == LARGEST else 0.0
+        endless += likely if w.edge[j] == ENDLESS else 0.0
+    if w.marks[STEPS] >= FEW and largest > 0.5:
+        return LARGEST
+    if w.fades and ((w.marks[STEPS] >= ENOUGH and endless > 0.5) or w.marks[FOUND] > 0):
+        return ENDLESS
+    return 0
 
 
 @kernel_norefcount
@@ -203,18 +223,21 @@ def learn_played(w: Weighing, block: BlockState, played: int) -> None:
             else:
                 w.recent[s, i] = block.actions[s + played - M, i]
         w.arms[s] = w.arms[s + played] if s + played < M else w.picked[s + played - M]
+    push_all(w.candidates, w.past, block.actions, 0, played)
 
 
 @kernel
 def lay_out(w: Weighing, block: BlockState) -> None:
     """The windows and the features of the actions of a new block, for every candidate."""
-    (M, d), n = w.recent.shape, block.actions.shape[0]
+    (M, d), n, past = w.recent.shape, block.actions.shape[0], w.past.copy()
     for t in range(n):
+        w.windows[t, (M + 1) * d :] = past.ravel()
+        push_all(w.candidates, past, block.actions, t, t + 1)
         for s in range(M + 1):
             for i in range(d):
                 action = w.recent[t + s, i] if t + s < M else block.actions[t + s - M, i]
                 w.windows[t, s * d + i] = action
-    candidate_features(w.candidates, w.recent, block.actions, w.features)
+    candidate_features(w.candidates, w.past, w.recent, block.actions, w.features)
 
 
 @kernel_norefcount
@@ -251,7 +274,7 @@ def run_weighed(
             log[rows, 0], log[rows, 1] = next_step(block), math.exp(w.posterior[chosen])
             log[rows, 2], log[rows, 3] = math.sqrt(noise_variance(planner.learner.estimator)), 1.0
             rows += 1
-            plan_after(w, planner, block, rng)
+            plan_after(w, planner, chosen, block, rng)
             if is_done(block):
                 return STOPPED
         play_block(model, history, recorder, block, noise, until)
@@ -262,7 +285,7 @@ def run_weighed(
 def _event(w: Weighing, chosen: int, rng: np.random.Generator) -> int:
     """What there is to see to before the next plan, and EVENTS times who plans it."""
     weigh(w)
-    if largest_is_likely(w):
+    if more_to_offer(w) != 0:
         return OFFER
     if is_behind(w):
         return GIVE_UP
@@ -276,10 +299,16 @@ def _event(w: Weighing, chosen: int, rng: np.random.Generator) -> int:
 
 
 @inline
-def plan_after(w: Weighing, planner: RollingPlanner, block: BlockState, rng: np.random.Generator) -> None:
+def plan_after(
+    w: Weighing, planner: RollingPlanner, chosen: int, block: BlockState, rng: np.random.Generator
+) -> None:
     """The next block, after the last actions."""
     outlook, M = planner.outlook, w.recent.shape[0]
     m, d = outlook.recent.shape
+    at = w.candidates.endless[chosen]
+    for i in range(d if planner.memory.endless else 0):
+        for k in range(d):
+            outlook.past[i, k] = w.past[at, i, k]
     for s in range(m):
         for i in range(d):
             outlook.recent[s, i] = w.recent[M - m + s, i]

@@ -51,26 +51,35 @@ def draw_plan(
 
 
 def draw_beliefs(
-    memory: Mapping[int, float] | None,
+    memory: Mapping[float, float] | None,
     gamma: Mapping[float, float] | None,
     theta: Array | None,
     spread: Array | None,
     *,
+    decay: Mapping[float, float] | None = None,
     title: str = "",
 ) -> Figure:
-    """Probabilities of memory and of gamma as bars, theta (d,) with its spread (d,); None is left out.
+    """Probabilities of memory, gamma and decay as bars, theta (d,) with its spread (d,); None is left out.
+
+    A memory without end has the last bar.
 
     >>> figure = draw_beliefs({0: 0.1, 1: 0.9}, None, np.array([0.6, 0.8]), np.array([0.1, 0.1]))
     >>> [axes.get_xlabel() for axes in figure.axes]
     ['memory m', 'coordinate of theta']
     """
-    bars = {"memory m": memory, "exponent gamma": gamma}
+    bars = {"memory m": memory, "exponent gamma": gamma, "decay": decay}
     shown = {name: values for name, values in bars.items() if values}
     panels = max(len(shown) + (theta is not None), 1)
     figure = new_figure((min(2.6 * panels, PAGE), 2.4))
     axes = list(figure.subplots(1, panels, squeeze=False)[0])
     for panel, (name, values) in zip(axes, shown.items(), strict=False):
         places = np.array(list(values), dtype=np.float64)
+        if np.isinf(places).any():
+            ends = places[np.isfinite(places)]
+            last = float(ends.max(initial=0.0)) + 2.0
+            shown_ends = ends[:: max(1, len(ends) // 6)]
+            panel.set_xticks([*shown_ends, last], [*(f"{m:g}" for m in shown_ends), "inf"])
+            places[np.isinf(places)] = last
         width = 0.8 * float(np.diff(places).min()) if len(places) > 1 else 0.2
         panel.bar(places, list(values.values()), width=width, color="#0072B2")
         panel.set(xlabel=name, ylabel="probability", ylim=(0.0, 1.0))

@@ -22,18 +22,20 @@ _TOLD = 0.005
 class Explanation:
     """What an agent believes after `step` steps; None where it has no belief. `print` it to read it.
 
-    `memory` and `gamma` are probabilities by value, of an agent that does not know them; `noise` is the
-    standard deviation of a reward, `theta` (d,) the estimate and `spread` (d,) the standard deviation of each
-    of its entries, given the noise; `misfit` says that the rewards follow no model that the agent has.
+    `memory`, `gamma` and `decay` are probabilities by value, of an agent that does not know them; m is
+    infinite where a memory has no end. `noise` is the standard deviation of a reward, `theta` (d,) the
+    estimate and `spread` (d,) the standard deviation of each of its entries, given the noise; `misfit` says
+    that the rewards follow no model that the agent has.
     """
 
     step: int
-    memory: Mapping[int, float] | None = None
+    memory: Mapping[float, float] | None = None
     gamma: Mapping[float, float] | None = None
     noise: float | None = None
     theta: Array | None = None
     spread: Array | None = None
     misfit: bool | None = None
+    decay: Mapping[float, float] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The same in plain Python, fit for JSON: keys of probabilities are text."""
@@ -46,14 +48,20 @@ class Explanation:
         return found
 
     def plot(self) -> Figure:
-        """The probabilities of memory and gamma, and theta with its spread."""
+        """The probabilities of memory and gamma, and of the decay if it may be below 1; theta and spread."""
+        title = f"After {self.step} steps"
         return draw_beliefs(
-            self.memory, self.gamma, self.theta, self.spread, title=f"After {self.step} steps"
+            self.memory, self.gamma, self.theta, self.spread, decay=self._fading(), title=title
         )
+
+    def _fading(self) -> Mapping[float, float] | None:
+        """The probabilities of decays, unless it is known that nothing fades."""
+        return self.decay if self.decay and min(self.decay) < 1.0 else None
 
     def __str__(self) -> str:
         lines = [f"After {self.step} steps:"]
-        for name, values in (("memory m", self.memory), ("exponent gamma", self.gamma)):
+        found = {"memory m": self.memory, "exponent gamma": self.gamma, "decay": self._fading()}
+        for name, values in found.items():
             if values is not None:
                 likely = sorted(values.items(), key=lambda item: -item[1])
                 words = ", ".join(f"{value:g} ({100 * p:.0f}%)" for value, p in likely if p >= _TOLD)

@@ -201,7 +201,7 @@ class Live(Displayed):
         >>> live = lbm.Auto().start(lbm.Ball(2), seed=0)
         >>> action = live.act()
         >>> sorted(live.explain().memory)
-        [0, 1, 2, 3, 4, 5, 6, 7, 8]
+        [0, 1, 2, 3, 4, 5, 6, 7, 8, inf]
         """
         with self._lock:
             return Explanation(step=self.t, **self._policy.beliefs())

@@ -57,14 +57,14 @@ def test_the_posterior_is_that_of_the_evidence(kind: str, monkeypatch: pytest.Mo
     policy = live._policy
     known = int(policy.candidates.ledger[0, 0])
     assert known == 30
-    found = dict(zip([policy.pairs[j] for j in policy.alive], policy.log_posterior(), strict=True))
-    assert set(found) == {(0, 0.0), *((m, g) for m in (1, 2, 3) for g in (-2.0, 1.0))}
+    found = dict(zip(map(policy.model, range(len(policy.alive))), policy.log_posterior(), strict=True))
+    assert set(found) == {(0, 0.0, 1.0), *((m, g, 1.0) for m in (1, 2, 3) for g in (-2.0, 1.0))}
     logs = {}
-    for m, gamma in found:
+    for m, gamma, decay in found:
         B = naive.features(np.concatenate((np.zeros((m, 3)), actions)), m, gamma, None)
         # The size of theta beside the noise is not known; nor is m, of which 0 has one exponent, others two.
         lams = [evidence(B[:known], y[:known], 0.7 * scale) for scale in auto_policy.SCALES]
-        logs[m, gamma] = np.logaddexp.reduce(lams) - math.log(2.0 if m > 0 else 1.0)
+        logs[m, gamma, decay] = np.logaddexp.reduce(lams) - math.log(2.0 if m > 0 else 1.0)
     total = np.logaddexp.reduce(list(logs.values()))
     for pair, value in found.items():
         assert value == pytest.approx(logs[pair] - total, abs=1e-7)
@@ -144,10 +144,10 @@ def test_what_is_offered_later_has_learned_what_was_kept(monkeypatch: pytest.Mon
     epoch, n = live._policy.origin.epoch, len(actions) - 1
     assert epoch == 1
     policy = live._policy
-    M = max(m for m, _ in policy.pairs)
+    M = policy.grid.largest
     assert M == 2
     for row, j in enumerate(policy.alive):
-        m, gamma = policy.pairs[j]
+        m, gamma, _ = policy.grid.models[j]
         B = naive.features(np.concatenate((np.zeros((m, 3)), actions[:n])), m, gamma, None)[n - 40 + M :]
         V = np.eye(3) + B.T @ B
         theta = np.linalg.solve(V, B.T @ np.array(rewards[n - 40 + M : n]))
@@ -168,7 +168,7 @@ def test_late_rewards_are_learned_by_all_candidates() -> None:
     policy, steps = live._policy, np.arange(39)
     learned = (steps % 4 != 1) | (steps + 10 <= 39)
     for row, j in enumerate(policy.alive):
-        m, gamma = policy.pairs[j]
+        m, gamma, _ = policy.grid.models[j]
         B = naive.features(np.concatenate((np.zeros((m, 3)), actions)), m, gamma, None)[:39][learned]
         theta = np.linalg.solve(np.eye(3) + B.T @ B, B.T @ y[:39][learned])
         np.testing.assert_allclose(policy.candidates.theta[row], theta, rtol=1e-8, atol=1e-10)
@@ -248,7 +248,11 @@ def test_a_right_model_is_no_misfit() -> None:
     [
         (lambda: lbm.Auto(memories=[]), "memories must be distinct"),
         (lambda: lbm.Auto(memories=[1, 1]), "memories must be distinct"),
-        (lambda: lbm.Auto(memories=[math.inf]), "memories must be"),
+        (lambda: lbm.Auto(memories=[-1]), "memories must be"),
+        (lambda: lbm.Auto(memories=[math.inf], decays=[1.0]), "decays must hold one below 1"),
+        (lambda: lbm.Auto(decays=[]), "decays must be distinct"),
+        (lambda: lbm.Auto(decays=[0.0]), "decays must hold decays"),
+        (lambda: lbm.Auto(decays=["x"]), "decays must hold decays"),
         (lambda: lbm.Auto(gammas=[math.nan]), "gammas must be"),
         (lambda: lbm.Auto(A0=np.eye(2)).start(lbm.Ball(3)), "A0 must have the dimension"),
         (lambda: lbm.Auto(gammas=[0.5], memories=[2], A0=np.diag([1.0, 0.0])).start(lbm.Ball(2)), "A0"),

@@ -11,6 +11,7 @@ from scipy import stats
 import fastlbm as lbm
 from fastlbm.agents.misfit import Misfit, Stretch, explained, orthonormal
 from tests import naive, problems
+from tests.naive_weighing import fading_features
 
 Array = np.ndarray
 THETA = np.array([0.5, 0.8, 0.33])
@@ -101,6 +102,34 @@ def test_what_was_not_seen_does_not_count() -> None:
     assert p_value(stretch, 1, -2.0) < 1e-4
     nothing = stretch._replace(seen=np.zeros(400, dtype=bool))
     assert p_value(nothing, 1, -2.0) == 1.0
+
+
+@pytest.mark.parametrize(("m", "decay"), [(math.inf, 0.7), (math.inf, 0.9), (3, 0.6)])
+def test_memories_that_fade(m: float, decay: float) -> None:
+    env = lbm.LBM(THETA, m=m, gamma=-2.0, decay=decay)
+    rng = np.random.default_rng(4)
+    actions = problems.ball(900, 3, rng)
+    rewards = env.expected_rewards(actions) + 0.03 * rng.standard_normal(900)
+    # Two stretches: what came before the second is not known.
+    ends = (slice(0, 400), slice(450, 900))
+    parts = [Stretch(actions[end], rewards[end], np.ones(len(actions[end]), bool)) for end in ends]
+
+    def p_value_of(m: float, gamma: float, decay: float = 1.0) -> float:
+        return Misfit(parts, np.eye(3), m, gamma, decay).p_value()
+
+    assert p_value_of(m, -2.0, decay) > 1e-3
+    # Between decays on offer, and between exponents.
+    assert p_value_of(m, -1.8, decay - 0.04) > 1e-3
+    assert p_value_of(2, -2.0) < 1e-6
+    test = Misfit(parts, np.eye(3), m, -2.0, decay)
+    B = fading_features(actions, m, -2.0, decay)
+    expected = np.concatenate((B[test.lead : 400], B[450 + test.lead :]))
+    np.testing.assert_allclose(test._features(-2.0), expected, atol=2e-3)
+    np.testing.assert_allclose(test._features(-2.0)[: 400 - test.lead], B[test.lead : 400], atol=1e-12)
+    assert test.decay == decay
+    test._model()
+    assert test.gamma == pytest.approx(-2.0, abs=0.2)
+    assert test.decay == pytest.approx(decay, abs=0.03)
 
 
 def test_windows_do_not_reach_over_a_gap() -> None:

@@ -83,6 +83,10 @@ def candidate_set(estimator: Estimator, N: int) -> CandidateSet:
     return CandidateSet(
         m=np.zeros(N, dtype=np.int64),
         gamma=np.zeros(N),
+        decay=np.ones(N),
+        memory=np.zeros(N, dtype=np.int64),
+        endless=np.full(N, -1),
+        decays=np.zeros(0),
         c=np.zeros(N),
         floor=np.full(N, -1.0),
         A0=np.eye(len(estimator.theta)),

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 import fastlbm as lbm
 from fastlbm.agents.auto_policy import AutoPolicy
 from fastlbm.kernels.estimator import LOG_DET
-from fastlbm.kernels.evidence import CandidateSet, absorb_reward, candidate_features, evidence_terms
+from fastlbm.kernels.evidence import CandidateSet, absorb_reward, candidate_features, evidence_terms, push_all
 from tests import problems
+from tests.naive_weighing import fading_features
 
 Array = np.ndarray
 
@@ -35,7 +36,7 @@ def test_other_lam(d: int, n: int, lam: float, scale: float, seed: int) -> None:
     actions, y = problems.ball(n, d, rng), rng.normal(size=n)
     N = len(candidates.m)
     F, recent = np.zeros((n, N * d)), np.zeros((2, d))
-    candidate_features(candidates, recent, actions, F)
+    candidate_features(candidates, np.zeros((0, d, d)), recent, actions, F)
     for features, reward in zip(F, y, strict=True):
         absorb_reward(candidates, features, float(reward))
     log_det, rest = np.zeros((N, 2)), np.zeros((N, 2))
@@ -46,6 +47,29 @@ def test_other_lam(d: int, n: int, lam: float, scale: float, seed: int) -> None:
             cov = np.eye(n) + B @ B.T / one
             assert log_det[j, k] == pytest.approx(np.linalg.slogdet(cov)[1], rel=1e-8, abs=1e-8)
             assert rest[j, k] == pytest.approx(y @ np.linalg.solve(cov, y), rel=1e-7, abs=1e-9)
+
+
+@given(
+    d=st.integers(1, 5), before=st.integers(0, 12), n=st.integers(1, 4), isotropic=st.booleans(),
+    seed=st.integers(0, 99),
+)  # fmt: skip
+def test_features_of_memories_that_fade(d: int, before: int, n: int, isotropic: bool, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    A0 = np.eye(d) if isotropic else np.diag(rng.uniform(0.5, 2.0, d))
+    agent = lbm.Auto(memories=[0, 1, 3, math.inf], gammas=[-2.0, 0.0, 1.5], decays=[1.0, 0.4, 0.9], A0=A0)
+    policy = agent.start(lbm.Ball(d))._policy
+    assert isinstance(policy, AutoPolicy)
+    actions = problems.ball(before + n, d, rng)
+    M, N = len(policy.recent), len(policy.alive)
+    recent = np.concatenate((np.zeros((M, d)), actions[:before]))[-M:]
+    past = np.zeros_like(policy.past)
+    push_all(policy.candidates, past, actions, 0, before)
+    held, F = past.copy(), np.zeros((n, N * d))
+    candidate_features(policy.candidates, past, recent, actions[before:], F)
+    np.testing.assert_array_equal(past, held)
+    for j in range(N):
+        B = fading_features(actions, *policy.model(j), A0=A0)[before:]
+        np.testing.assert_allclose(F[:, j * d : (j + 1) * d], B, rtol=1e-9, atol=1e-10)
 
 
 def exact(F: Array, y: Array, lam: float) -> tuple[Array, float, float]:
@@ -71,7 +95,7 @@ def test_many_rewards_lose_no_digits(n: int) -> None:
     actions = np.tile(turn, (n // 3 + 1, 1))[:n] + 1e-4 * rng.normal(size=(n, d))
     N = len(candidates.m)
     F = np.zeros((n, N * d))
-    candidate_features(candidates, np.zeros((2, d)), actions, F)
+    candidate_features(candidates, np.zeros((0, d, d)), np.zeros((2, d)), actions, F)
     y = F[:, :d] @ theta + 0.1 * rng.normal(size=n)
     for features, reward in zip(F, y, strict=True):
         absorb_reward(candidates, features, float(reward))

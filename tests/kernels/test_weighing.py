@@ -51,28 +51,53 @@ def test_who_is_chosen_and_who_is_given_up(
 
 
 def test_longer_memories_are_offered_when_the_longest_is_likely() -> None:
-    w = POLICY.weighing._replace(most=64)
+    w = POLICY.weighing
+    w = w._replace(edge=np.where(w.candidates.m == 2, weighing.LARGEST, 0))
     w.marks[weighing.STEPS] = 100
     w.posterior[:] = np.log(np.where(w.candidates.m == 2, 0.2, 0.1))
-    assert weighing.largest_is_likely(w)
-    assert not weighing.largest_is_likely(w._replace(most=2))
+    assert weighing.more_to_offer(w) == weighing.LARGEST
+    assert weighing.more_to_offer(w._replace(edge=np.zeros_like(w.edge))) == 0
     w.posterior[:] = np.log(np.where(w.candidates.m == 2, 0.1, 0.175))
-    assert not weighing.largest_is_likely(w)
+    assert weighing.more_to_offer(w) == 0
     w.marks[weighing.STEPS] = 59
     w.posterior[:] = np.log(np.where(w.candidates.m == 2, 0.2, 0.1))
-    assert not weighing.largest_is_likely(w)
+    assert weighing.more_to_offer(w) == 0
 
 
-@pytest.mark.parametrize("stretch", [1, 7, 400])
+def test_more_that_fade_are_offered_when_one_is_likely_or_none_explains_the_rewards() -> None:
+    w = POLICY.weighing
+    w = w._replace(edge=np.where(w.candidates.m == 2, weighing.ENDLESS, 0), fades=True)
+    w.marks[weighing.STEPS], w.marks[weighing.FOUND] = 120, 0
+    w.posterior[:] = np.log(np.where(w.candidates.m == 2, 0.2, 0.1))
+    assert weighing.more_to_offer(w) == weighing.ENDLESS
+    assert weighing.more_to_offer(w._replace(fades=False)) == 0
+    w.marks[weighing.STEPS] = 119
+    assert weighing.more_to_offer(w) == 0
+    w.marks[weighing.FOUND] = 1
+    assert weighing.more_to_offer(w) == weighing.ENDLESS
+    assert weighing.more_to_offer(w._replace(fades=False)) == 0
+    w.marks[weighing.FOUND] = 0
+
+
+FADES = lbm.LBM.random(d=2, m=math.inf, gamma=-2.0, seed=1, decay=0.7)
+
+
+@pytest.mark.parametrize(
+    ("stretch", "env", "agent"),
+    [
+        *((n, ROTTING, lbm.Auto(memories=range(4), gammas=[-3.0, -2.0, -1.0, 1.0])) for n in (1, 7, 400)),
+        (7, FADES, lbm.Auto(memories=[1, 3, math.inf], gammas=[-3.0, -2.0, -1.0], decays=[1.0, 0.5, 0.7])),
+        (400, FADES, lbm.Auto(gammas=[-3.0, -2.0, -1.0])),
+    ],
+)  # fmt: skip
 def test_a_run_that_is_compiled_decides_as_one_that_is_not(
-    stretch: int, monkeypatch: pytest.MonkeyPatch
+    stretch: int, env: lbm.LBM, agent: lbm.Auto, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    agent = lbm.Auto(memories=range(4), gammas=[-3.0, -2.0, -1.0, 1.0])
     monkeypatch.setattr("fastlbm.agents.auto_policy.ROWS", 5)  # the log is full every few plans
     monkeypatch.setattr("fastlbm.running.episode._STRETCH_SECONDS", stretch * 1e-4)
-    compiled = lbm.run(ROTTING, agent, T=400, seed=4, keep_actions=True)
+    compiled = lbm.run(env, agent, T=400, seed=4, keep_actions=True)
     monkeypatch.setattr(AutoPolicy, "advance", AutoPolicy.__mro__[1].advance)
-    stepwise = lbm.run(ROTTING, agent, T=400, seed=4, keep_actions=True)
+    stepwise = lbm.run(env, agent, T=400, seed=4, keep_actions=True)
     np.testing.assert_array_equal(compiled.actions, stepwise.actions)
     assert compiled.plans == stepwise.plans == len(compiled.details["step"])
     for name, column in compiled.details.items():

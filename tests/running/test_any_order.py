@@ -128,34 +128,40 @@ class Machine(RuleBasedStateMachine):
         assert self.live.t == len(self.played)
         live = copy.deepcopy(self.live)
         live.replay(np.zeros((1, D)), [math.nan])  # ends the block: all that came is learned
-        for found, inverse, (m, gamma), learned in self.estimates(live):
-            before = [np.zeros(D)] * m + self.played
+        for found, inverse, (m, gamma, *fading), learned in self.estimates(live):
+            decay = fading[0] if fading else 1.0
             kept = [t for t, y in enumerate(self.y) if learned[t] and not math.isnan(y)]
-            windows = [np.array(before[t : t + m + 1]) for t in kept]
-            B = np.array([naive.features(w, m, gamma, None)[0] for w in windows]).reshape(-1, D)
+            windows = [self.window(t, m, decay) for t in kept]
+            B = np.array([naive.features(w, len(w) - 1, gamma, None)[0] for w in windows]).reshape(-1, D)
             V = LAM * np.eye(D) + B.T @ B
             theta = np.linalg.solve(V, B.T @ np.array([self.y[t] for t in kept]))
             np.testing.assert_allclose(found, theta, rtol=0.0, atol=1e-10)
             np.testing.assert_allclose(inverse, np.linalg.inv(V), rtol=0.0, atol=1e-10)
 
-    def estimates(self, live: lbm.Live) -> Iterator[tuple[np.ndarray, np.ndarray, tuple[int, float], list]]:
-        """theta, V^-1, m and gamma, and whether each step is learned from."""
+    def window(self, t: int, m: float, decay: float) -> np.ndarray:
+        """The action of a step behind those that count, each as long as it counts."""
+        k = t if m == math.inf else int(m)
+        before = [np.zeros(D)] * k + self.played
+        return np.array([*(before[t + s] * decay ** (0.5 * (k - 1 - s)) for s in range(k)), before[t + k]])
+
+    def estimates(self, live: lbm.Live) -> Iterator[tuple[np.ndarray, np.ndarray, tuple[float, ...], list]]:
+        """theta, V^-1, the model, m and gamma first, and whether each step is learned from."""
         assert live.theta is not None
         assert live.V_inv is not None
         yield live.theta, live.V_inv, self.model(live), self.learned
 
-    def model(self, live: lbm.Live) -> tuple[int, float]:
+    def model(self, live: lbm.Live) -> tuple[float, ...]:
         return self.memory
 
 
 class ChoosingMachine(Machine):
-    def model(self, live: lbm.Live) -> tuple[int, float]:
+    def model(self, live: lbm.Live) -> tuple[float, ...]:
         """The model of the candidate whose estimate is shown."""
         policy = live._policy
         if isinstance(self.agent, lbm.EvidenceSelector):
             return self.agent.candidates[policy.chosen]
-        pair: tuple[int, float] = policy.pairs[policy.alive[policy.chosen]]
-        return pair
+        model: tuple[float, ...] = policy.model(policy.chosen)
+        return model
 
 
 PAIRS = [(0, 0.0), (1, 1.0), (2, -1.5)]
@@ -176,7 +182,7 @@ class MembersMachine(Machine):
         self.position = (at + 1) % (1 if self.offered and m == 0 else m + LENGTH)
         return frozenset([chosen] if at >= m else [])
 
-    def estimates(self, live: lbm.Live) -> Iterator[tuple[np.ndarray, np.ndarray, tuple[int, float], list]]:
+    def estimates(self, live: lbm.Live) -> Iterator[tuple[np.ndarray, np.ndarray, tuple[float, ...], list]]:
         for j, policy in enumerate(live._policy.members):
             e = policy.learner.estimator
             yield e.theta, e.V_inv, PAIRS[j], [j in who for who in self.learned]
@@ -203,6 +209,11 @@ CASES: dict[str, tuple[lbm.agents.Agent, tuple[int, float], int]] = {
         0,
     ),
     "Auto": (lbm.Auto(memories=[0, 1, 2], gammas=[-1.5, 1.0], lam=LAM), (0, 0.0), 0),
+    "Auto, fading": (
+        lbm.Auto(memories=[0, 3, math.inf], gammas=[-1.5, 1.0], decays=[1.0, 0.6, 0.8], lam=LAM),
+        (0, 0.0),
+        0,
+    ),
     "BanditCombiner": (lbm.BanditCombiner(PAIRS, 300, L=LENGTH, lam=LAM), (0, 0.0), 0),
     "RegretBalancing": (lbm.RegretBalancing(PAIRS, 300, L=LENGTH, lam=LAM, scale=0.01), (0, 0.0), 0),
     "Corral": (lbm.Corral(PAIRS, 300, L=LENGTH, lam=LAM, smooth=False), (0, 0.0), 0),
@@ -210,6 +221,7 @@ CASES: dict[str, tuple[lbm.agents.Agent, tuple[int, float], int]] = {
 }
 KINDS: dict[str, type[Machine]] = {
     "Auto": ChoosingMachine,
+    "Auto, fading": ChoosingMachine,
     "EvidenceSelector": ChoosingMachine,
     "BanditCombiner": MembersMachine,
     "RegretBalancing": MembersMachine,

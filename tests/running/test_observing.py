@@ -99,9 +99,8 @@ def test_every_candidate_learns_from_a_log() -> None:
     assert combiner.plays.sum() == balancing.plays.sum() == balancing.begun.sum() == 0.0
     np.testing.assert_array_equal(corral.p, np.full(3, 1.0 / 3.0))
     for j, at in enumerate(auto.alive):
-        np.testing.assert_allclose(
-            auto.candidates.theta[j], ridge(actions, y, *auto.pairs[at])[0], atol=1e-10
-        )
+        m, gamma, _ = auto.grid.models[at]
+        np.testing.assert_allclose(auto.candidates.theta[j], ridge(actions, y, m, gamma)[0], atol=1e-10)
 
 
 def test_what_auto_learns_from_its_own_log_is_what_it_learned() -> None:
