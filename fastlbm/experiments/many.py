@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -127,6 +128,8 @@ def run_many(
         raise TypeError(f"agents must map names to agents, at least one, got {agents!r}")
     for name, agent in agents.items():
         check_pair(env, as_agent_like(f"agents[{name!r}]", agent))
+    if isinstance(executor, ProcessPoolExecutor):
+        _check_pickles({"env": env, **{f"agents[{name!r}]": agent for name, agent in agents.items()}})
     numbers = _seeds(seeds)
     keys = [(name, seed) for name in agents for seed in numbers]
     pool = Pool(executor)
@@ -156,6 +159,17 @@ def run_many(
             )
     runs = {key: done[key] for key in keys if key in done}
     return Results(runs, env, complete=len(done) == len(keys), agents=dict(agents))
+
+
+def _check_pickles(parts: Mapping[str, Any]) -> None:
+    """Raise a `TypeError` if something cannot go to another process."""
+    for name, part in parts.items():
+        try:
+            pickle.dumps(part)
+        except Exception as error:  # of a method of one's own, it may be any
+            raise TypeError(
+                f"{name} must be one that can be pickled, to go to other processes, got {part!r}: {error}"
+            ) from error
 
 
 def _seeds(seeds: int | Iterable[int]) -> list[int]:

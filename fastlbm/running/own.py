@@ -23,6 +23,9 @@ from ..model.lbm import LBM
 
 T = TypeVar("T")
 
+#: So far from a member of its set an action may be, which is then played: the rounding of single precision.
+SINGLE = 2e-7
+
 #: Parts of the paths of code that is not the user's: installed packages, and this one.
 _NOT_YOURS = ("site-packages", str(Path(__file__).parents[1]))
 
@@ -240,8 +243,11 @@ def checked_action(what: str, value: Any, actions: ActionSet, step: int) -> Arra
     try:
         action = validation.array("it", value, (actions.d,)).copy()
         if not actions.contains(action[None], start=step)[0]:
-            norm = float(np.linalg.norm(action))
-            raise ValueError(f"it must be a member of the set, got {action.tolist()} of norm {norm:.6g}")
+            near = action if actions.varies else actions.project(action[None])[0]
+            if not 0.0 < float(np.abs(near - action).max()) <= SINGLE:
+                norm = float(np.linalg.norm(action))
+                raise ValueError(f"it must be a member of the set, got {action.tolist()} of norm {norm:.9g}")
+            action = near
     except (TypeError, ValueError) as error:
         raise OwnCodeError(f"{what} must return an action (d,) of {actions!r}: {error}") from None
     return action

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,16 @@ from ..kernels.playing import Recorder, elapsed, record_step
 from ..kernels.rewards import make_history
 from ..kernels.stepping import play_step
 from ..model.lbm import LBM
-from .own import AgentLike, EnvironmentLike, called, checked_action, checked_rewards, name_of, start
+from .own import (
+    AgentLike,
+    EnvironmentLike,
+    OwnCodeError,
+    called,
+    checked_action,
+    checked_rewards,
+    name_of,
+    start,
+)
 from .seeds import children
 
 
@@ -77,7 +87,12 @@ class StepwiseRun:
     def details(self) -> dict[str, Any]:
         """What the agent has to tell of the run."""
         tell = getattr(self._at_work, "details", None)
-        return dict(called(f"details() of {self._agent_name}", tell)) if callable(tell) else {}
+        if not callable(tell):
+            return {}
+        found = called(f"details() of {self._agent_name}", tell)
+        if not isinstance(found, Mapping):
+            raise OwnCodeError(f"details() of {self._agent_name} must return a mapping, got {found!r}")
+        return dict(found)
 
     def advance(self, recorder: Recorder, until: int) -> None:
         """Play until so many steps are over, or the seconds of a stretch are; one step at least."""

@@ -257,6 +257,28 @@ def test_a_mistake_of_act_is_told_with_its_step(mistake: Any, words: str) -> Non
         lbm.run(ROTTING, agent_that(mistake), T=10)
 
 
+def test_single_precision_is_precise_enough() -> None:
+    """A unit vector in float32 is longer than 1 by its rounding; what is played is in the set."""
+    arm = np.array([0.6, 0.0, 0.8], dtype=np.float32)
+    assert np.linalg.norm(arm.astype(float)) > 1.0 + 1e-8
+    for actions in (lbm.Ball(3), lbm.Finite([[0.6, 0.0, 0.8], [1.0, 0.0, 0.0]])):
+        env = lbm.LBM(THETA, 2, -3.0, actions=actions)
+        run = lbm.run(env, agent_that(lambda: arm), T=5, keep_actions=True)
+        assert actions.contains(run.actions).all()
+        np.testing.assert_allclose(run.actions[2], arm, atol=1e-7)
+    with pytest.raises(OwnCodeError, match=r"step 3: .* of norm 1\.000001"):
+        lbm.run(ROTTING, agent_that(lambda: [1.000001, 0.0, 0.0]), T=5)
+
+
+def test_details_must_be_a_mapping() -> None:
+    class Counts(RidgeGreedy):
+        def details(self) -> int:
+            return 5
+
+    with pytest.raises(OwnCodeError, match=r"details\(\) of Counts must return a mapping, got 5"):
+        lbm.run(ROTTING, Counts(), T=5)
+
+
 def test_what_is_not_an_arm_is_told() -> None:
     env = lbm.LBM(THETA, 2, -3.0, actions=lbm.Finite(np.eye(3)))
     with pytest.raises(OwnCodeError, match=r"step 3: act\(\) of Mistaken must return an action .*member"):
@@ -278,6 +300,14 @@ def test_an_update_that_raises_is_told_with_its_step(executor: Any) -> None:
     else:
         with pytest.raises(OwnCodeError, match=words):
             lbm.run_many(ROTTING, {"a": agent}, T=10, seeds=1, executor=executor)
+
+
+def test_what_cannot_go_to_a_process_is_told_by_its_name() -> None:
+    good, bad = RidgeGreedy(), RidgeGreedy()
+    bad.explore = lambda: 0.1
+    context, words = multiprocessing.get_context("spawn"), r"agents\['bad'\] must be one that can be pickled"
+    with ProcessPoolExecutor(1, mp_context=context) as pool, pytest.raises(TypeError, match=words):
+        lbm.run_many(ROTTING, {"good": good, "bad": bad}, T=5, seeds=1, executor=pool)
 
 
 class FailsInUpdate(lbm.OwnAgent):
