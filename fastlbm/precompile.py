@@ -23,6 +23,7 @@ import numpy as np
 from .kernels import _cache, _jit, _together, search
 from .kernels.rewards import make_history
 from .kernels.stepping import play_step, play_steps
+from .kernels.weighing import Weighing
 
 if TYPE_CHECKING:
     from .model.actions import Finite
@@ -106,9 +107,15 @@ LATE = (
 
 
 def beside(asked: bytes) -> None:
-    """Compile the LATE kernels for an episode whose kernel is being compiled for these types, pickled."""
-    for kernel, types in late_kernels(pickle.loads(asked)):
+    """Compile the LATE kernels for an episode whose kernel is being compiled for these types, pickled.
+
+    Who weighs models plans for m >= d as well, with the kernels of any A0.
+    """
+    kinds = pickle.loads(asked)
+    for kernel, types in late_kernels(kinds):
         kernel.link(types)
+    if any(getattr(kind, "instance_class", None) is Weighing for kind in kinds):
+        general_rolling()
 
 
 def late_kernels(asked: Sequence[Any]) -> Iterator[tuple[Any, tuple[Any, ...]]]:

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from filelock import FileLock
 from numba import config, typeof
+from numba.core.serialize import dumps
 
 import fastlbm as lbm
 from fastlbm import precompile
-from fastlbm.kernels import _jit, _together
+from fastlbm.kernels import _jit, _together, weighing
 from tests.test_cache import ROOT, Modules, answer, kept, modules  # noqa: F401  (a fixture)
 
 pytestmark = pytest.mark.skipif(
@@ -157,3 +158,23 @@ def test_garbage_is_not_collected_while_something_is_claimed(
             assert gc.isenabled() == collects
         finally:
             gc.enable()
+
+
+def test_who_weighs_models_gets_the_form_for_long_memories_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    asked: list[tuple[Any, ...]] = []
+    run_weighed = weighing.run_weighed
+
+    def spy(*arguments: Any) -> Any:
+        asked.append(tuple(map(typeof, arguments)))
+        return run_weighed(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(weighing, "run_weighed", spy)
+        lbm.run(lbm.LBM.random(d=3, m=2, gamma=-3.0, seed=0), lbm.Auto(), T=60)
+    monkeypatch.setattr(precompile, "late_kernels", lambda kinds: ())
+    monkeypatch.setattr(precompile, "general_rolling", lambda: made.append("general"))
+    precompile.beside(dumps(asked[0]))
+    assert made == ["general"]
+    precompile.beside(dumps(asked_for(lbm.Rolling(2, -3.0), monkeypatch)))
+    assert made == ["general"]
