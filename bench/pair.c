@@ -1,5 +1,5 @@
-/* Value and exact gradient of the O3M block UCB in plain C: the closed forms of fastlbm/kernels/pair.py for
- * m = 2, A0 = I and an integer gamma, with the bonus of fastlbm/kernels/optimism.py.
+/* Value and exact gradient of the O3M block UCB in plain C: the Gram form of fastlbm/kernels/pair.py, by its
+ * spectra in closed form, for m = 2, A0 = I and an integer gamma, with the bonus of fastlbm/kernels/optimism.py.
  *
  * Arrays are time-contiguous: a coordinate is a row of N = L + 2 actions. The window of the action in column
  * w + 2 holds u in column w + 1 and v in column w; whatever belongs to it is kept at index w of a row. The

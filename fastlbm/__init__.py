@@ -32,7 +32,7 @@ One `run(env, O3M(...), T)` on the ball, file by file.
    a. learn: kernels/learning.py hands the rewards of the block to the estimator;
    b. plan: `plan_on_ball` in kernels/planners.py, by search.py (starts and moves), ascent.py (projected
       gradient), blocks.py (one evaluation): features by pair.py or memory.py, their UCB by optimism.py, and
-      back to a gradient;
+      back to a gradient; for m <= 2 all at once by pair_ucb.py, in the vectors of vectors.py;
    c. play: kernels/playing.py adds noise and records, kernels/rewards.py has the reward of a step.
 5. Back in running/episode.py the records become a `Run`; experiments/ collects many of them.
 

@@ -29,6 +29,10 @@ copies. Here a kernel is compiled once and its callers know its address (`_link`
 are still inlined. That takes internals of Numba; with a version that lacks them, or with FASTLBM_LINK=0,
 Numba makes the calls, with the same bits.
 
+Vectors with a name. Most loops over windows are left to LLVM to vectorise. Where blocks are short, in the
+closed forms for m <= 2 and in the ascent, that left most of the work to scalar loops and to checks whether
+arrays overlap; these kernels name their vectors (`vectors`).
+
 Why no fast-math. It lets the compiler reorder sums, and Numba compiles an inlined function again in each
 caller: the same seed gave other bits when a function had been compiled in the same process rather than loaded
 from disk. With plain arithmetic and explicit fused multiply-adds the kernels are as fast, and reproducible.
