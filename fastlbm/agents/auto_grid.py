@@ -123,11 +123,12 @@ class Grid:
         return min(2 * self.largest, MOST), self.around
 
     def fainter(self, likely: Model) -> tuple[int, int]:
-        """What to offer when memories that fade are, or when none explains the rewards: longer ones as well.
+        """What to offer when memories that fade are likely, or when none explains the rewards.
 
-        A long window is more like a memory without end than like a short one.
+        A long window is more like a memory without end than like a short one: longer ones come as well.
         """
-        return self.longer()[0], int(np.argmin(np.abs(np.array(self.gammas) - likely.gamma)))
+        largest = self.longer()[0] if likely.m == math.inf else self.largest
+        return largest, int(np.argmin(np.abs(np.array(self.gammas) - likely.gamma)))
 
     @property
     def may_fade(self) -> bool:
