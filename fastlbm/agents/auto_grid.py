@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -94,6 +95,9 @@ class Grid:
         self.least = self.largest
         #: The number of the exponent around which memories fade and end, -1 if none is on offer.
         self.around = -1
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Grid:
+        return copy.copy(self)  # what it holds is replaced, never changed
 
     def _models(self, memories: Iterable[Memory], gammas: Sequence[float]) -> list[Model]:
         return list(_models_of(tuple(memories), tuple(gammas), self.A0.tobytes(), len(self.A0)))
