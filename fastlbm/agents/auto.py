@@ -52,7 +52,7 @@ class Auto(LearningAgent):
     number for `subgaussian` is taken as sigma by the evidence as well.
 
     On ten memories that fade without end Auto has 0.990 of what Rolling collects in 3,000 steps that is told
-    all (`python -m bench memories`; at least 0.978), on ten that fade and end 0.981 (at least 0.940). On arms
+    all (`python -m bench memories`; at least 0.977), on ten that fade and end 0.981 (at least 0.940). On arms
     rewards teach the same, but plans go through the last actions alone that are not nearly forgotten.
 
     If F-tests say that what no probable memory explains is not noise (see agents/misfit.py), because the

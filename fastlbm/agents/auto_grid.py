@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -95,6 +96,9 @@ class Grid:
         #: The number of the exponent around which memories fade and end, -1 if none is on offer.
         self.around = -1
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Grid:
+        return copy.copy(self)  # what it holds is replaced, never changed
+
     def _models(self, memories: Iterable[Memory], gammas: Sequence[float]) -> list[Model]:
         return list(_models_of(tuple(memories), tuple(gammas), self.A0.tobytes(), len(self.A0)))
 
@@ -123,11 +127,12 @@ class Grid:
         return min(2 * self.largest, MOST), self.around
 
     def fainter(self, likely: Model) -> tuple[int, int]:
-        """What to offer when memories that fade are, or when none explains the rewards: longer ones as well.
+        """What to offer when memories that fade are likely, or when none explains the rewards.
 
-        A long window is more like a memory without end than like a short one.
+        A long window is more like a memory without end than like a short one: longer ones come as well.
         """
-        return self.longer()[0], int(np.argmin(np.abs(np.array(self.gammas) - likely.gamma)))
+        largest = self.longer()[0] if likely.m == math.inf else self.largest
+        return largest, int(np.argmin(np.abs(np.array(self.gammas) - likely.gamma)))
 
     @property
     def may_fade(self) -> bool:

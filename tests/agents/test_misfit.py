@@ -115,13 +115,13 @@ def test_memories_that_fade(m: float, decay: float) -> None:
     parts = [Stretch(actions[end], rewards[end], np.ones(len(actions[end]), bool)) for end in ends]
 
     def p_value_of(m: float, gamma: float, decay: float = 1.0) -> float:
-        return Misfit(parts, np.eye(3), m, gamma, decay).p_value()
+        return Misfit(parts, np.eye(3), m, gamma, decay=decay).p_value()
 
     assert p_value_of(m, -2.0, decay) > 1e-3
     # Between decays on offer, and between exponents.
     assert p_value_of(m, -1.8, decay - 0.04) > 1e-3
     assert p_value_of(2, -2.0) < 1e-6
-    test = Misfit(parts, np.eye(3), m, -2.0, decay)
+    test = Misfit(parts, np.eye(3), m, -2.0, decay=decay)
     B = fading_features(actions, m, -2.0, decay)
     expected = np.concatenate((B[test.lead : 400], B[450 + test.lead :]))
     np.testing.assert_allclose(test._features(-2.0), expected, atol=2e-3)
