@@ -317,6 +317,8 @@ def search_rounds(
     program = make_program(min(effort.few, K), m, n)
     while (state.spent[0] + last < effort.budget or turn == 0) and effort.stop[0] == 0:
         few = _next_few(arms, state, worth, turn, min(effort.few, K), rng)
+        if few.shape[0] != program.table.shape[0]:  # the pool is smaller
+            program = make_program(few.shape[0], m, n)
         block, _ = plan_of_few(arms, poles, program, few, room)
         new, fresh = np.empty((n, pool.shape[0])), np.zeros(n, dtype=np.bool_)
         seen = climb(arms, poles, shape, block, room, new, fresh)

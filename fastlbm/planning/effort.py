@@ -224,10 +224,11 @@ def round_arms(d: int, m: int, K: int, n: int, *, poles: int, bonus: bool) -> Ro
     >>> effort.pool, 6 <= effort.few <= 16
     (192, True)
     """
-    budget = 7.7e3 * spectrum_seconds(d) - 1.5e-3
+    # What is done around the search takes more than a millisecond, and sorting arms one for a thousand.
+    budget = max(7.7e3 * spectrum_seconds(d) - 1.5e-3 - 1e-6 * K, 3e3 * spectrum_seconds(d))
     blocks = ((m + 2) // 4) ** 2
     visit = (0.5 + m * m * (0.07 + 0.022 * poles + (0.055 if bonus else 0.0))) * 1e-6
-    arm = (2.0 + blocks * m * ((3.3 if m > 2 else 2.0) * poles + (6.0 if bonus else 0.0))) * 1e-9
+    arm = (2.0 + blocks * m * (1.8 + (2.6 if m > 2 else 1.5) * poles + (6.0 if bonus else 0.0))) * 1e-9
     few = 2
     while few < min(K, 24):
         seconds, values = program_seconds(few + 1, m, n, bonus), (few + 1.0) ** m * (n - m + 1)
