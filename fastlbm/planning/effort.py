@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from ..kernels.arm_rounds import RoundEffort
 from ..kernels.arm_search import ArmEffort
 from ..kernels.lanes import LANES
 from ..kernels.memory import Memory
@@ -208,6 +209,55 @@ def wide_arms(memory: Memory, K: int, n: int, *, bonus: bool) -> ArmEffort:
         few_visits=int((program + 2 * _between_seconds(memory, n)) / visit) + n // 3,
         wide=all_arms / visit,
     )
+
+
+#: States and steps of a dynamic program of few arms at the most: 32 MB.
+_FEW_VALUES = 4e6
+
+
+def round_arms(d: int, m: int, K: int, n: int, *, poles: int, bonus: bool) -> RoundEffort:
+    """The effort of a block of n arms of one large set from nothing where poles serve, see `arm_rounds`.
+
+    Less than ten thousand spectra of size d at the most: `python -m bench arms` measures it.
+
+    >>> effort = round_arms(16, 4, K=2000, n=24, poles=2, bonus=True)
+    >>> effort.pool, 6 <= effort.few <= 16
+    (192, True)
+    """
+    # What is done around the search takes more than a millisecond, and sorting arms one for a thousand.
+    budget = max(7.7e3 * spectrum_seconds(d) - 1.5e-3 - 1e-6 * K, 3e3 * spectrum_seconds(d))
+    blocks = ((m + 2) // 4) ** 2
+    visit = (0.5 + m * m * (0.07 + 0.022 * poles + (0.055 if bonus else 0.0))) * 1e-6
+    arm = (2.0 + blocks * m * (1.8 + (2.6 if m > 2 else 1.5) * poles + (6.0 if bonus else 0.0))) * 1e-9
+    few = 2
+    while few < min(K, 24):
+        seconds, values = program_seconds(few + 1, m, n, bonus), (few + 1.0) ** m * (n - m + 1)
+        if seconds > (0.08 if d < 8 else 0.04) * budget or values > _FEW_VALUES:
+            break
+        few += 1
+    return RoundEffort(
+        budget=budget,
+        cycles=0.35,
+        sweeps=25 if d < 16 else 60,
+        wide=max(int((1e-4 * budget - visit) / arm), 160),
+        pool=192,
+        few=few,
+        program=program_seconds(few, m, n, bonus),
+        visit=visit,
+        arm=arm,
+        pair=(0.5e-9 + 0.15e-9 * d) * (2.0 if bonus else 1.0),
+    )
+
+
+def program_seconds(few: int, m: int, n: int, bonus: bool) -> float:
+    """About how long a dynamic program of a few arms takes, see `arm_programs` (measured).
+
+    >>> program_seconds(8, 5, 29, False) < 5e-3 < program_seconds(12, 5, 29, False)
+    True
+    """
+    windows = math.comb(few + m - 1, m)
+    window = 0.25e-6 + 0.03e-6 * m + few * (4e-8 if bonus else 1e-8)
+    return float(0.4e-9 * few ** (m + 1) * (n - m) + windows * window)
 
 
 def _few_seconds(memory: Memory, few: int, n: int, bonus: bool) -> float:

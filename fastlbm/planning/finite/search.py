@@ -13,6 +13,7 @@ from ...kernels.optimism import O3M, Belief
 from ..effort import arm_seconds, cold_arms, wide_arms
 from ..plans import Index, Plan
 from .objective import Objective, largest_value
+from .rounds import find_by_rounds, poles_of
 from .states import Model
 
 
@@ -58,6 +59,9 @@ def find(
         starts = np.concatenate((np.zeros((len(warm), first)), warm), axis=1).astype(np.int64)
     bonus = belief.beta > 0.0
     if effort is None and belief.kind == O3M and not (wrap or first > 0 or model.varying):
+        poles = poles_of(model)
+        if poles is not None:
+            return find_by_rounds(model, belief, n, poles, starts, rng)
         kernel, effort = breed_arms, wide_arms(model.memory, model.K, n, bonus=bonus)
     else:
         kernel = find_arms
