@@ -245,7 +245,7 @@ def round_arms(d: int, m: int, K: int, n: int, *, poles: int, bonus: bool) -> Ro
         program=program_seconds(few, m, n, bonus),
         visit=visit,
         arm=arm,
-        pair=(0.5e-9 + 0.15e-9 * d) * (2.0 if bonus else 1.0),
+        pair=(0.5e-9 + 0.35e-9 * d) * (2.0 if bonus else 1.0),
     )
 
 
