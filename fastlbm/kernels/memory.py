@@ -49,9 +49,9 @@ from .responses import response_differences
 
 #: Below this c the Gram form subtracts numbers of the size of c^gamma: the dense form is used.
 GRAM_FROM = 1e-3
-#: The same in one dimension, where the dense form subtracts nothing: with more it rounds as much, in the
-#: directions that were not played, and the Gram form is quicker.
-GRAM_FROM_ALONE = 0.25
+#: The same where the actions of a window can span all directions (m >= d), and the dense form subtracts nothing.
+#: With d > m it rounds as much, in the directions that were not played, and the Gram form is quicker.
+GRAM_FROM_SPANNED = 0.25
 
 #: With more actions than this in a window, the dense form does not sum them up anew for each window.
 SLIDE_FROM = 12
@@ -110,7 +110,7 @@ def make_memory(A0: Matrix, m: float, gamma: float, variant: Variant = PAPER) ->
         return Memory(d=d, power=power, decay=decay, endless=True, wraps=False, **shape), fading
     size = int(m)
     c = isotropic_scale(A0) or 0.0
-    isotropic = c >= (GRAM_FROM if d > 1 else GRAM_FROM_ALONE) and variant.response == POWER
+    isotropic = c >= (GRAM_FROM if size < d else GRAM_FROM_SPANNED) and variant.response == POWER
     if isotropic and size <= 2:
         gram, k, form = True, 2, None
     else:

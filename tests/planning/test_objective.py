@@ -265,3 +265,12 @@ def test_one_dimension_with_a_small_A0(gamma: float, c: float, m: int) -> None:
     """The power of c is far larger than that of c and an action: nothing may be subtracted from it."""
     actions = np.array([[1.0], [0.9], [-1.0], [0.8], [1.0], [1.0]])
     assert error(problems.problem(gamma=gamma, m=m, actions=actions, A0=[[c]])) <= 1e-12
+
+
+@pytest.mark.parametrize("c", [1e-3, 0.03, 0.24])
+@pytest.mark.parametrize("gamma", [-5.0, -2.5])
+def test_windows_that_span_the_plane_with_a_small_A0(gamma: float, c: float) -> None:
+    """The same in two dimensions, where two actions leave no direction in which c counts alone."""
+    angles = np.array([0.1, 1.3, 2.9, 0.7, 2.2, 1.4])
+    actions = np.column_stack((np.cos(angles), np.sin(angles)))
+    assert error(problems.problem(d=2, gamma=gamma, m=2, actions=actions, A0=c * np.eye(2))) <= 1e-11
