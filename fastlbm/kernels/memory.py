@@ -49,7 +49,7 @@ from .responses import response_differences
 
 #: Below this c the Gram form subtracts numbers of the size of c^gamma: the dense form is used.
 GRAM_FROM = 1e-3
-#: The same where the actions of a window can span all directions (m >= d), and the dense form subtracts nothing.
+#: The same where the actions of a window can span all directions (m >= d): the dense form subtracts nothing.
 #: With d > m it rounds as much, in the directions that were not played, and the Gram form is quicker.
 GRAM_FROM_SPANNED = 0.25
 
