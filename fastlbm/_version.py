@@ -6,5 +6,6 @@ __version__ = "0.2.0"
 #: other rows, be it in the last bit; a release that leaves all bits as they are leaves it too. Rows of two
 #: versions are never put into one table (experiments/study.py).
 #: 1: fastlbm 0.1, whose pieces do not say so. 2: `switch > 0` on the ball, contextual sets. 3: Rolling,
-#: Auto, arms for which tables are too large. 4: Auto, blocks of large sets, O3M on revealed sets.
+#: Auto, arms for which tables are too large. 4: plans on the ball, Auto, blocks of large sets, O3M on
+#: revealed sets.
 NUMBERS = 4

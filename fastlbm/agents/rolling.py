@@ -16,9 +16,7 @@ from ..kernels.estimator import make_estimator
 from ..kernels.fading import actions_kept, push_past, total_weight, turn_of_memory
 from ..kernels.learning import Learner
 from ..kernels.optimism import O3M
-from ..kernels.rolling import (
-    MOST_TRIES,
-)
+from ..kernels.rolling import MOST_TRIES
 from ..model.actions import ActionSet, Ball, Offered
 from ..model.lbm import LBM
 from ..model.memory_matrix import check_memory_matrix

@@ -39,8 +39,9 @@ class Response(Value):
     or fall. Both are looked at there, in a thousand points: a value that is not finite (or raises) and a
     slope that is not the derivative are refused, but for a few kinks. That proves nothing in between.
 
-    In a study file, `type = "module:name"` of an environment or an agent may name a function of one's own
-    that returns an `LBM` or an agent with a response.
+    Use it when neither the power nor `"saturating"` is what your memory does. In a study file,
+    `type = "module:name"` of an environment or an agent may name a function of one's own that returns an
+    `LBM` or an agent with a response.
 
     >>> import fastlbm as lbm
     >>> def value(x, gamma):
