@@ -30,6 +30,13 @@ def _next(s: int, a: int, K: int, S: int) -> int:
     return (s * K + a) % S
 
 
+@inline
+def _ways_on(s: int, rank: Table, K: int) -> tuple[int, int, int]:
+    """The row of state s, and (to, one): arm a leads to the state to + one a. One remainder for all arms."""
+    S = rank.shape[0]
+    return rank[s], s * K % S, 1 if S > 1 else 0  # without memory every arm leads to the one state
+
+
 @kernel
 def fill_states(K: int, m: int, windows: Table, rank: Table) -> int:
     """Fills windows (W, m) with the distinct sorted windows and rank (S,) with the row of every state.
@@ -161,8 +168,9 @@ def howard(
             break
     gap = -math.inf
     for s in range(S):
+        at, to, one = _ways_on(s, rank, K)
         for a in range(K):
-            gap = max(gap, values[rank[s], a] - top + bias[_next(s, a, K, S)] - bias[s])
+            gap = max(gap, values[at, a] - top + bias[to + one * a] - bias[s])
     return root, gap
 
 
@@ -211,15 +219,16 @@ def _improve_policy(
     changed = False
     for s in range(S):
         arm, best = -1, gain[s] + rounding
+        at, to, one = _ways_on(s, rank, K)
         for a in range(K):
-            q = _next(s, a, K, S)
+            q = to + one * a
             if gain[q] > best:
                 arm, best = a, gain[q]
         if arm < 0:
             best = bias[s] + rounding
             for a in range(K):
-                q = _next(s, a, K, S)
-                x = values[rank[s], a] - gain[s] + bias[q]
+                q = to + one * a
+                x = values[at, a] - gain[s] + bias[q]
                 if reaches(gain[q], gain[s], rounding) and x > best:
                     arm, best = a, x
         if arm >= 0:
