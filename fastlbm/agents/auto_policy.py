@@ -43,8 +43,9 @@ SCALES: Array = np.array([1.0, 1.0 / 16.0, 1.0 / 256.0, 1.0 / 4096.0])
 #: The probability that a misfit is told although a candidate is right; look k may take 1/(k(k+1)) of it. So
 #: many looks in a row must find it, so that candidates who are about to be offered have the time.
 FALSE_ALARM, IN_A_ROW = 0.02, 2
-#: Memories that must not explain the rewards, at most; others are much less probable.
-LOOKED_AT = 9
+#: Memories that must not explain the rewards, at most; and how far behind they are not asked, in logarithms:
+#: that a given wrong one, as likely at first, leads the right one by that has a probability of e^-10 at most.
+LOOKED_AT, UNLIKELY = 9, 10.0
 
 #: Plans of which a row of the log is kept before it is read.
 ROWS = 256
@@ -320,7 +321,8 @@ class AutoPolicy(BlockPolicy):
         ends = [(0, steps)] if steps <= 2 * KEPT else [(0, KEPT), (steps - KEPT, steps)]
         past, best = [self._past(*end) for end in ends], dict[Any, Model]()
         for j in np.argsort(-posterior, kind="stable"):
-            best.setdefault(self.model(j).memory, self.model(j))
+            if posterior[j] > posterior.max() - UNLIKELY:
+                best.setdefault(self.model(j).memory, self.model(j))
         models = itertools.islice(best.values(), LOOKED_AT)
         found = all(Misfit(past, self.A0, *model).p_value() < level for model in models)
         self.marks[FOUND] = self.marks[FOUND] + 1 if found else 0

@@ -105,12 +105,14 @@ class Misfit:
     def _model(self) -> tuple[Array, Array]:
         """Features (n, .) of the best exponent and decay nearby, with the derivatives by them, and theta."""
         slopes: dict[str, Array] = {}
+        width = 0.0
         for h, (name, size) in product(STEPS, (("gamma", 1.0), ("decay", DECAY_STEP))):
             if not (self.flexible if name == "gamma" else self.fades):
                 continue
             at, h = getattr(self, name), h * size
             if name == "decay":
                 h = min(h, 0.5 * (1.0 - at), 0.5 * at)
+                width = 2.0 * h
             near = [self._features(**{"gamma": self.gamma, name: at + x}) for x in (-h, 0.0, h)]
             low, here, high = (_rest(B, self.y) for B in near)
             slopes[name], curve = near[2] - near[0], low - 2.0 * here + high
@@ -118,7 +120,15 @@ class Misfit:
             setattr(self, name, at + float(np.clip(step, -h, h)))
         B = self._features(self.gamma)
         theta = np.linalg.lstsq(B, self.y, rcond=LEFT)[0]
-        return np.column_stack((B, *(slope @ theta for slope in slopes.values()))), theta
+        model = np.column_stack((B, *(slope @ theta for slope in slopes.values())))
+        if self.fades and not 0.0 < self.decay + width * self._last_share(model) <= 1.0:
+            model = model[:, :-1]  # it would explain what no decay does: older actions that count for more
+        return model, theta
+
+    def _last_share(self, columns: Array) -> float:
+        """What a regression of the rewards makes of the last of the columns (n, .)."""
+        size = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
+        return float(np.linalg.lstsq(columns / size, self.y, rcond=LEFT)[0][-1] / size[-1])
 
     def _groups(self, theta: Array, errors: Array) -> list[Array]:
         """What might explain the errors, columns of (n, .)."""

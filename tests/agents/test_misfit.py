@@ -132,6 +132,21 @@ def test_memories_that_fade(m: float, decay: float) -> None:
     assert test.decay == pytest.approx(decay, abs=0.03)
 
 
+def test_older_actions_that_count_for_more_are_no_decay() -> None:
+    """Nor are they nearly one: the derivative by the decay would explain them, to first order."""
+    rng = np.random.default_rng(0)
+    actions, rewards = problems.ball(600, 3, rng), np.zeros(600)
+    for t in range(600):
+        S = np.eye(3)
+        for weight, s in ((1.0, 1), (1.6, 2)):
+            if t >= s:
+                S += weight * np.outer(actions[t - s], actions[t - s])
+        rewards[t] = actions[t] @ np.linalg.inv(S) @ THETA + 0.05 * rng.normal()
+    stretch = Stretch(actions, rewards, np.ones(600, dtype=bool))
+    for decay in (0.95, 0.9):
+        assert Misfit([stretch], np.eye(3), 2, -1.0, decay=decay).p_value() < 1e-4
+
+
 def test_windows_do_not_reach_over_a_gap() -> None:
     whole = past(2, -2.0, n=900)
     parts = [Stretch(*(a[:400] for a in whole)), Stretch(*(a[500:] for a in whole))]
