@@ -95,11 +95,14 @@ def isotropic_scale(A0: Matrix) -> float | None:
     return c if bool((c * np.eye(len(A0)) == A0).all()) else None
 
 
-def make_memory(A0: Matrix, m: float, gamma: float, variant: Variant = PAPER) -> tuple[Memory, Matrix | None]:
+def make_memory(
+    A0: Matrix, m: float, gamma: float, variant: Variant = PAPER, longest: float = 1.0
+) -> tuple[Memory, Matrix | None]:
     """The Memory, and what the kernels take for A0: None selects the closed forms of `pair`.
 
     None is a type of its own, so that a problem compiles only the kernels of its form; and so is `Fading`, of
-    an infinite m, which holds what was played before as well: nothing, until somebody fills it.
+    an infinite m, which holds what was played before as well: nothing, until somebody fills it. Actions have
+    the square `longest` at most: A0 is small beside longer ones.
     """
     d, decay = A0.shape[0], variant.decay
     if m == math.inf:
@@ -110,7 +113,8 @@ def make_memory(A0: Matrix, m: float, gamma: float, variant: Variant = PAPER) ->
         return Memory(d=d, power=power, decay=decay, endless=True, wraps=False, **shape), fading
     size = int(m)
     c = isotropic_scale(A0) or 0.0
-    isotropic = c >= (GRAM_FROM if size < d else GRAM_FROM_SPANNED) and variant.response == POWER
+    least = longest * (GRAM_FROM if size < d else GRAM_FROM_SPANNED)
+    isotropic = c >= least and variant.response == POWER
     if isotropic and size <= 2:
         gram, k, form = True, 2, None
     else:

@@ -274,3 +274,12 @@ def test_windows_that_span_the_plane_with_a_small_A0(gamma: float, c: float) -> 
     angles = np.array([0.1, 1.3, 2.9, 0.7, 2.2, 1.4])
     actions = np.column_stack((np.cos(angles), np.sin(angles)))
     assert error(problems.problem(d=2, gamma=gamma, m=2, actions=actions, A0=c * np.eye(2))) <= 1e-11
+
+
+@pytest.mark.parametrize("length", [3.0, 30.0, 100.0])
+@pytest.mark.parametrize(("d", "m"), [(1, 1), (1, 2), (1, 3), (2, 2)])
+def test_long_actions(d: int, m: int, length: float) -> None:
+    """A0 = I is small beside them, which is the same."""
+    angles = np.array([0.1, 1.3, 2.9, 0.7, 2.2, 1.4])
+    actions = length * np.column_stack((np.cos(angles), np.sin(angles)))[:, -d:]
+    assert error(problems.problem(d=d, gamma=-4.0, m=m, actions=actions)) <= 1e-10
