@@ -1,8 +1,8 @@
 """The picture to begin with: who earns how much of the best cycle known, over random problems.
 
 The problems are those of `rolling`: d 2..8, m 0..5, gamma -4..1.5, five sizes of noise. O3M, OM and Rolling
-are told m and gamma, EvidenceSelector that they are near one of 36 pairs, Auto and OFUL nothing; all but OFUL
-know A0, which is the identity in five of six.
+are told m and gamma, EvidenceSelector that they are near one of 36 pairs, and all of them A0, which is the
+identity in five of six problems. Auto and OFUL are told nothing.
 """
 
 from __future__ import annotations

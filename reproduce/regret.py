@@ -95,7 +95,7 @@ def make(page: Page) -> None:
         more = f"{upper / cycle.average - 1.0:.2%}"
         page.claim(f"exponent, {name}", exponents[name, "O3M"], more=more)
     page.claim("exponent, switch = 1", exponents["rising", "O3M, switch 1"])
-    page.claim("OFUL rots", exponents["rotting", "OFUL"])
+    page.claim("OFUL rots", exponents["rotting", "OFUL, switch 1"])
     per_step = {
         "rotting": (upper, upper - cycle.average),
         "rising": (results.envs["rising"].reward_bound, 0.0),
@@ -121,7 +121,7 @@ def meaning(
         best, unknown = per_step[name]
         first = first_below(lambda T: float(proven(T)), lambda T: best * T, low=1000)  # noqa: B023
         there, missing = float(proven(first)), unknown * first
-        O3M, OFUL = (carried(*regrets[name, agent], first) for agent in ("O3M", "OFUL"))
+        O3M, OFUL = (carried(*regrets[name, agent], first) for agent in ("O3M", "OFUL, switch 1"))
         part = Number(*((value + missing) / there for value in O3M))
         page.claim(
             f"Theorem 1, {name}", part, first=f"{first:.1e}", OFUL=f"{(OFUL.value + missing) / there:.2g}"

@@ -3,8 +3,8 @@
 A block of the paper has m actions whose rewards are neither counted nor learned from, it ends without a
 future, its length must be guessed, and its radius assumes noise of size 1. Rolling plans from the last m
 actions that were really played and learns from every reward; the noise is known or estimated. Auto, on the
-random instances, does the same and is told neither m nor gamma. All are measured against the best cycle
-known: T times its average, less the reward, is called the regret, the ratio of the two the share.
+random instances, does the same and is told nothing. All are measured against the best cycle known: T times
+its average, less the reward, is called the regret, the ratio of the two the share.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ NAMES = {
     "Rolling, switch 1": "Rolling, switch = 1",
     "Auto": "Auto, told nothing",
 }
-#: Only on the instances: told A0 at most, if that is not the identity; delta is that without a horizon.
-NOTHING = {"Auto": {"type": "Auto", "A0": "env", "delta": 0.01}}
+#: Only on the instances: told nothing, not even A0; delta is that without a horizon.
+NOTHING = {"Auto": {"type": "Auto", "delta": 0.01}}
 #: Only in the table of instances: what the noise and what the plan from the history is worth.
 APART = {
     "O3M, noise estimated": {"L": 20, "type": "O3M", "subgaussian": "estimated"},
@@ -282,8 +282,8 @@ def tables(
     parts = [
         f"Share of the best cycle known on {len(envs)} random instances, T = {STEPS}, each the mean of "
         f"{random.values['O3M'].shape[1]} runs. O3M and OM without more words have L = 20, as in Figure 1, "
-        "left; Rolling without more words estimates the noise; Auto is told A0 alone, all others but OFUL "
-        "also m and gamma.",
+        "left; Rolling without more words estimates the noise; Auto and OFUL are told nothing, all others "
+        "m, gamma and A0.",
         markdown(
             ("agent", "mean (95% interval)", "worst", "more than O3M on", "more than OFUL on"),
             summary,
