@@ -43,7 +43,7 @@ LOOKS = {
     "OM": Look("#56B4E9", _DASHED, "s", "OM"),
     "OM-Block": Look("#CC79A7", _MIXED, "^", "OM-Block"),
     "OFUL": Look("#E69F00", _LONG, "v", "OFUL"),
-    "OFUL, switch 1": Look("#E69F00", _LONG, "v", "OFUL, switch = 1"),
+    "OFUL, switch 1": Look("#E69F00", _DOTTED, "4", "OFUL, switch = 1"),
     "oracle greedy": Look("#7F7F7F", _SOLID, "x", "oracle greedy"),
     "Rolling": Look("#D55E00", _SOLID, "D", "Rolling"),
     "Rolling, noise known": Look("#882255", _DOTTED, "s", "Rolling, noise known"),

@@ -222,7 +222,7 @@ def test_auto_is_told_nothing() -> None:
     for name in ("knowledge", "headline"):
         text = (ROOT / f"reproduce/{name}.toml").read_text(encoding="utf-8")
         assert tomllib.loads(text)["agent"]["Auto"] == told
-    assert rolling.NOTHING == {"Auto": told}
+    assert {"Auto": told} == rolling.NOTHING
 
 
 def test_the_truth_is_among_all_candidates_and_may_be_discarded() -> None:
