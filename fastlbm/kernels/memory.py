@@ -44,6 +44,7 @@ from .matrix_functions import (
     weigh_rows,
     weighted_gradient,
 )
+from .power_poles import poles_of
 from .powers import GENERAL, HALF, POWER, Power, eigenvalue_floor, make_power
 from .responses import response_differences
 
@@ -95,17 +96,19 @@ def isotropic_scale(A0: Matrix) -> float | None:
     return c if bool((c * np.eye(len(A0)) == A0).all()) else None
 
 
-def make_memory(A0: Matrix, m: float, gamma: float, variant: Variant = PAPER) -> tuple[Memory, Matrix | None]:
+def make_memory(
+    A0: Matrix, m: float, gamma: float, variant: Variant = PAPER, longest: float = 1.0
+) -> tuple[Memory, Matrix | None]:
     """The Memory, and what the kernels take for A0: None selects the closed forms of `pair`.
 
     None is a type of its own, so that a problem compiles only the kernels of its form; and so is `Fading`, of
-    an infinite m, which holds what was played before as well: nothing, until somebody fills it.
+    an infinite m, with what was played before: nothing, until somebody fills it. Norms are up to `longest`.
     """
-    d, decay = A0.shape[0], variant.decay
+    d, decay, weight = A0.shape[0], variant.decay, total_weight(m, variant.decay)
     if m == math.inf:
-        power = _dense_power(A0, total_weight(m, decay), gamma, variant)
+        power = _dense_power(A0, weight, gamma, variant)
         turn, tail = turn_of_memory(decay), tail_of(decay)
-        fading: Any = Fading(A0, np.zeros((d, d)))
+        fading: Any = Fading(A0, np.zeros((d, d)), poles_of(A0, weight, power, longest))
         shape: dict[str, Any] = {"m": 0, "gram": False, "k": d, "turn": turn, "tail": tail}
         return Memory(d=d, power=power, decay=decay, endless=True, wraps=False, **shape), fading
     size = int(m)
@@ -116,7 +119,7 @@ def make_memory(A0: Matrix, m: float, gamma: float, variant: Variant = PAPER) ->
     else:
         gram = isotropic and size < d
         k, form = size if gram else d, A0
-    power = make_power(gamma, c) if gram else _dense_power(A0, total_weight(m, decay), gamma, variant)
+    power = make_power(gamma, c) if gram else _dense_power(A0, weight, gamma, variant)
     shape = {"m": size, "gram": gram, "k": k, "turn": size, "tail": size}
     return Memory(d=d, power=power, decay=decay, endless=False, wraps=False, **shape), form
 

@@ -82,7 +82,9 @@ def block_ucb(
     belief = make_belief(theta, V_inv, beta, optimism, d, n)
     variant, weight = make_variant(decay, response), total_weight(m, decay)
     matrix, _ = check_memory_matrix(A0, d, weight, gamma, differentiable=True, variant=variant)
-    memory, form = memory_after(matrix, m, gamma, variant, history)
+    with np.errstate(over="ignore"):
+        longest = max(1.0, float(np.linalg.norm(block, axis=1).max()))
+    memory, form = memory_after(matrix, m, gamma, variant, history, longest)
     columns = np.ascontiguousarray(block.T)
     value, grad = np.empty(1), np.empty((d, n))
     with np.errstate(all="ignore"):
@@ -95,10 +97,10 @@ def block_ucb(
 
 
 def memory_after(
-    A0: Array, m: float, gamma: float, variant: Variant, history: ArrayLike | None
+    A0: Array, m: float, gamma: float, variant: Variant, history: ArrayLike | None, longest: float = 1.0
 ) -> tuple[Memory, Array | None]:
     """`make_memory`; one without end holds what was played before, `history` (h, d)."""
-    memory, form = make_memory(A0, m, gamma, variant)
+    memory, form = make_memory(A0, m, gamma, variant, longest)
     if isinstance(form, Fading) and history is not None:
         rows = validation.in_ball("history", validation.array("history", history, (None, len(A0))))
         push_past(form.past, variant.decay, writable(rows), 0, len(rows))
