@@ -40,13 +40,24 @@ def _places(d: int, group: int) -> _Places:
     return _Places(X=X, T=T, scratch=T + 3 * d, x=T + 4 * d, pairs=T + 5 * d)
 
 
+@inline
+def _first(tiles: Tiles) -> int:
+    """The first number of the tiles that begins a line of the cache: vectors across lines take twice as long.
+
+    The rows of the last group leave room for that.
+    """
+    return -(tiles.ctypes.data // 8) % WIDTH
+
+
 @kernel_internal
 def fractional_forward(
     memory: Memory, A0: Matrix, poles: Matrix, a: Rows, D: Rows, tiles: Tiles, B: Rows
 ) -> None:
     """Features B (d, N) of the actions a (d, N), given the sums D before each; fills the tiles."""
     d, N = a.shape
-    t, n, order = tiles.reshape(-1, WIDTH), poles.shape[1], math.ceil(memory.power.gamma)
+    first = _first(tiles)
+    t = tiles.reshape(-1)[first : tiles.size - WIDTH + first].reshape(-1, WIDTH)
+    n, order = poles.shape[1], math.ceil(memory.power.gamma)
     for start in range(0, N, WIDTH):
         count, at = min(N - start, WIDTH), _places(d, start // WIDTH)
         pair = 0
@@ -68,7 +79,9 @@ def fractional_forward(
 def fractional_backward(memory: Memory, poles: Matrix, U: Rows, D: Rows, tiles: Tiles, grad: Rows) -> None:
     """Fills grad (d, N) with what comes from the actions themselves, and D with the upper triangles of H."""
     d, N = grad.shape
-    t, n, order = tiles.reshape(-1, WIDTH), poles.shape[1], math.ceil(memory.power.gamma)
+    first = _first(tiles)
+    t = tiles.reshape(-1)[first : tiles.size - WIDTH + first].reshape(-1, WIDTH)
+    n, order = poles.shape[1], math.ceil(memory.power.gamma)
     pairs = n + abs(order)
     for start in range(0, N, WIDTH):
         count, at = min(N - start, WIDTH), _places(d, start // WIDTH)

@@ -151,6 +151,29 @@ def test_a_block_does_not_see_those_beside_it(d: int, gamma: float) -> None:
         np.testing.assert_array_equal(evaluated(memory, form, belief, blocks[s : s + 1])[1][0], grads[s])
 
 
+@pytest.mark.parametrize("d", [9, 12])
+def test_where_tiles_begin_does_not_matter(d: int) -> None:
+    """With the most pairs of vectors that fit into them, and nothing behind."""
+    gamma, most = -1.7, 7 * d // 4
+    rng, L = np.random.default_rng(d), 64
+    memory, form = made(np.eye(d), gamma, 0.8)
+    s, w = np.repeat(form.poles, 2, axis=1)[:, : most - 1]
+    form = form._replace(poles=np.array([s, w]))
+    belief = Belief(rng.standard_normal(d), np.eye(d), 0.0, O3M)
+    columns = np.ascontiguousarray(problems.ball(L, d, rng).T)
+    found = []
+    for offset in range(9):
+        work = make_work(memory, form, L, 1)
+        room = np.full(work.tiles.size + 16, np.nan)
+        tiles = room[offset : offset + work.tiles.size].reshape(work.tiles.shape)
+        grad = np.empty_like(columns)
+        compute_value(memory, form, belief, columns, 1, work._replace(tiles=tiles), np.empty(1), grad)
+        assert np.isnan(room[:offset]).all()
+        assert np.isnan(room[offset + work.tiles.size :]).all()
+        found.append(grad.tobytes())
+    assert len(set(found)) == 1
+
+
 def test_a_plan_is_what_it_says() -> None:
     problem: Problem = {"m": math.inf, "gamma": -1.7, "theta": np.eye(10)[0], "decay": 0.8}
     plan = lbm.plan_block(d=10, L=6, **problem)
