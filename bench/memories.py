@@ -14,8 +14,8 @@ from .problems import prepare, problem, repeat
 from .timing import race
 
 L, DECAY = 20, 0.8
-#: d, gamma and whether A0 = I. In the last two a window of 8 has spectra of size 8; no end needs none for an
-#: integer gamma, and those of size 16 for another.
+#: d, gamma and whether A0 = I. In the last four a window of 8 has spectra of size 8, however large d is;
+#: without an end there are matrices of size d, and no spectra of them are needed.
 SHAPES = (
     (3, -3.0, True),
     (3, -1.7, True),
@@ -24,6 +24,8 @@ SHAPES = (
     (16, -3.0, False),
     (16, -3.0, True),
     (16, -1.7, True),
+    (32, -3.0, True),
+    (32, -1.7, True),
 )
 #: The instances without end: seed, d, gamma and decay.
 INSTANCES = (

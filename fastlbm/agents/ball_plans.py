@@ -55,7 +55,7 @@ class BallPlans:
         """Plan for this exponent from now on, with a new cycle, unless told by how much ln det V differs."""
         memory, form = make_memory(writable(self.A0), self.m, gamma, self.variant)
         if isinstance(form, Fading):
-            form = Fading(form.A0, self.outlook.past)
+            form = form._replace(past=self.outlook.past)
         self.memory = memory, form
         if grown is None:
             forget_cycle(self.outlook)

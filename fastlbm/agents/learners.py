@@ -328,7 +328,7 @@ def features_of_log(memory: Memory, A0: Array | None, before: Array, actions: Ar
     """
     F = np.empty(actions.shape)
     if isinstance(A0, Fading):
-        A0 = Fading(A0.A0, np.zeros_like(A0.past))
+        A0 = A0._replace(past=np.zeros_like(A0.past))
         push_past(A0.past, memory.decay, np.ascontiguousarray(before), 0, len(before))
         before = before[:0]
     features_after(memory, A0, before, actions, len(actions), F)

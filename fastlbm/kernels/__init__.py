@@ -18,10 +18,12 @@ Other memories. With a decay the action s steps ago counts decay^(s-1) times: we
 branches that decay = 1 does not take. An infinite m is a third form, chosen by the type of what stands for A0
 (`fading`, `endless`): the sum over all that was played is one matrix, which runs on in time, and so does the
 derivative, backwards, so that m costs nothing. A block has no actions before it then; what was played is part
-of the form. Its matrices have full rank, and no smaller Gram matrix: their integer powers are taken by
-solutions with a Cholesky factor (`integer_powers`), others by a spectrum of size d. A response that is no
-power has the dense form and the divided differences of `responses`; one's own comes as two addresses, so that
-no kernel is compiled anew for it.
+of the form. Its matrices have full rank, and no smaller Gram matrix. Their integer powers are taken by
+solutions with a Cholesky factor (`integer_powers`); others, from d = 9 on, by sums of inverses that are the
+power to rounding (`power_poles`), of matrices made tridiagonal (`fractional_powers`). That takes an interval
+which no eigenvalue leaves. Where it is too wide, or d is small, a spectrum of size d is computed. A response
+that is no power has the dense form and the divided differences of `responses`; one's own comes as two
+addresses, so that no kernel is compiled anew for it.
 
 Why kernels call each other by address. Numba links a function into each of its callers and optimises it there
 again, with all that it calls. With a planner inside of each episode most of the time of a first run went into

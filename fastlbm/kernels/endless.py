@@ -1,7 +1,7 @@
 """Blocks to features and back where the memory has no end: owns its kernels, and the choice of a dense form.
 
-The tiles are those of `memory`, dense form, with the sums of `fading` for windows; integer powers of larger
-matrices are taken without spectra, see `integer_powers`.
+The tiles are those of `memory`, dense form, with the sums of `fading` for windows; powers of larger matrices
+are taken without spectra, see `integer_powers` and `fractional_powers`.
 """
 
 from __future__ import annotations
@@ -12,29 +12,50 @@ from numba.extending import overload
 from ._jit import INLINED, kernel_internal
 from ._types import Matrix, Rows, Tiles
 from .fading import Fading, add_fading_sums, fading_sums
+from .fractional_powers import fractional_backward, fractional_forward
 from .integer_powers import has_integer_power, integer_backward, integer_forward
 from .memory import Memory, backward_tiles, forward_tiles, general_backward, general_forward
 
 
 @kernel_internal
 def endless_forward(
-    memory: Memory, A0: Matrix, past: Matrix, lanes: int, a: Rows, D: Rows, tiles: Tiles, B: Rows
+    memory: Memory,
+    A0: Matrix,
+    past: Matrix,
+    poles: Matrix,
+    lanes: int,
+    a: Rows,
+    D: Rows,
+    tiles: Tiles,
+    B: Rows,
 ) -> None:
-    """Features B (d, N) of all actions of the blocks in a (d, N), after the past; leaves spectra in tiles."""
+    """Features B (d, N) of all actions of the blocks in a (d, N), after the past; fills the tiles."""
     fading_sums(a, past, memory.decay, memory.wraps, lanes, D)
     if has_integer_power(memory, A0):
         integer_forward(memory, A0, a, D, tiles, B)
+    elif poles.shape[1] > 0:
+        fractional_forward(memory, A0, poles, a, D, tiles, B)
     else:
         forward_tiles(memory, A0, lanes, a, D, True, tiles, B)
 
 
 @kernel_internal
 def endless_backward(
-    memory: Memory, A0: Matrix, lanes: int, a: Rows, U: Rows, D: Rows, tiles: Tiles, grad: Rows
+    memory: Memory,
+    A0: Matrix,
+    poles: Matrix,
+    lanes: int,
+    a: Rows,
+    U: Rows,
+    D: Rows,
+    tiles: Tiles,
+    grad: Rows,
 ) -> None:
     """The gradient (d, N), given U = d value / d B."""
     if has_integer_power(memory, A0):
         integer_backward(memory, a, U, D, tiles, grad)
+    elif poles.shape[1] > 0:
+        fractional_backward(memory, poles, U, D, tiles, grad)
     else:
         backward_tiles(memory, lanes, a, U, D, True, tiles, grad)
     add_fading_sums(a, memory.decay, memory.wraps, lanes, D, grad)
@@ -45,7 +66,7 @@ def dense_forward(
 ) -> None:
     """`general_forward`, or `endless_forward` by the type of the form."""
     if isinstance(form, Fading):
-        endless_forward(memory, form.A0, form.past, lanes, a, D, tiles, B)
+        endless_forward(memory, form.A0, form.past, form.poles, lanes, a, D, tiles, B)
     else:
         general_forward(memory, form, lanes, a, D, tiles, B)
 
@@ -55,7 +76,7 @@ def dense_backward(
 ) -> None:
     """`general_backward`, or `endless_backward` by the type of the form."""
     if isinstance(form, Fading):
-        endless_backward(memory, form.A0, lanes, a, U, D, tiles, grad)
+        endless_backward(memory, form.A0, form.poles, lanes, a, U, D, tiles, grad)
     else:
         general_backward(memory, lanes, a, U, D, tiles, grad)
 
@@ -67,7 +88,7 @@ def _dense_forward(memory, form, lanes, a, D, tiles, B):  # type: ignore[no-unty
             memory, form, lanes, a, D, tiles, B
         )
     return lambda memory, form, lanes, a, D, tiles, B: endless_forward(
-        memory, form.A0, form.past, lanes, a, D, tiles, B
+        memory, form.A0, form.past, form.poles, lanes, a, D, tiles, B
     )
 
 
@@ -78,5 +99,5 @@ def _dense_backward(memory, form, lanes, a, U, D, tiles, grad):  # type: ignore[
             memory, lanes, a, U, D, tiles, grad
         )
     return lambda memory, form, lanes, a, U, D, tiles, grad: endless_backward(
-        memory, form.A0, lanes, a, U, D, tiles, grad
+        memory, form.A0, form.poles, lanes, a, U, D, tiles, grad
     )

@@ -45,6 +45,7 @@ class Fading(NamedTuple):
 
     A0: Matrix
     past: Matrix  # (d, d) Y before the first action of a block, changed in place
+    poles: Matrix  # (2, n) of `power_poles`; n = 0 where the power is taken otherwise
 
 
 def total_weight(m: float, decay: float) -> float:

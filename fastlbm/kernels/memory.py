@@ -44,6 +44,7 @@ from .matrix_functions import (
     weigh_rows,
     weighted_gradient,
 )
+from .power_poles import poles_of
 from .powers import GENERAL, HALF, POWER, Power, eigenvalue_floor, make_power
 from .responses import response_differences
 
@@ -101,26 +102,24 @@ def make_memory(
     """The Memory, and what the kernels take for A0: None selects the closed forms of `pair`.
 
     None is a type of its own, so that a problem compiles only the kernels of its form; and so is `Fading`, of
-    an infinite m, which holds what was played before as well: nothing, until somebody fills it. Actions have
-    the square `longest` at most: A0 is small beside longer ones.
+    an infinite m, with what was played before: nothing, until somebody fills it. Norms are up to `longest`.
     """
-    d, decay = A0.shape[0], variant.decay
+    d, decay, weight = A0.shape[0], variant.decay, total_weight(m, variant.decay)
     if m == math.inf:
-        power = _dense_power(A0, total_weight(m, decay), gamma, variant)
+        power = _dense_power(A0, weight, gamma, variant)
         turn, tail = turn_of_memory(decay), tail_of(decay)
-        fading: Any = Fading(A0, np.zeros((d, d)))
+        fading: Any = Fading(A0, np.zeros((d, d)), poles_of(A0, weight, power, longest))
         shape: dict[str, Any] = {"m": 0, "gram": False, "k": d, "turn": turn, "tail": tail}
         return Memory(d=d, power=power, decay=decay, endless=True, wraps=False, **shape), fading
-    size = int(m)
-    c = isotropic_scale(A0) or 0.0
-    least = longest * (GRAM_FROM if size < d else GRAM_FROM_SPANNED)
+    size, c = int(m), isotropic_scale(A0) or 0.0
+    least = longest * longest * (GRAM_FROM if size < d else GRAM_FROM_SPANNED)
     isotropic = c >= least and variant.response == POWER
     if isotropic and size <= 2:
         gram, k, form = True, 2, None
     else:
         gram = isotropic and size < d
         k, form = size if gram else d, A0
-    power = make_power(gamma, c) if gram else _dense_power(A0, total_weight(m, decay), gamma, variant)
+    power = make_power(gamma, c) if gram else _dense_power(A0, weight, gamma, variant)
     shape = {"m": size, "gram": gram, "k": k, "turn": size, "tail": size}
     return Memory(d=d, power=power, decay=decay, endless=False, wraps=False, **shape), form
 

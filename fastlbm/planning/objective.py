@@ -83,7 +83,7 @@ def block_ucb(
     variant, weight = make_variant(decay, response), total_weight(m, decay)
     matrix, _ = check_memory_matrix(A0, d, weight, gamma, differentiable=True, variant=variant)
     with np.errstate(over="ignore"):
-        longest = max(1.0, float(np.square(block).sum(axis=1).max()))
+        longest = max(1.0, float(np.linalg.norm(block, axis=1).max()))
     memory, form = memory_after(matrix, m, gamma, variant, history, longest)
     columns = np.ascontiguousarray(block.T)
     value, grad = np.empty(1), np.empty((d, n))
