@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..comparators import COMPARATORS, bound_of
+from ..comparators import COMPARATORS, bound_of, default_kinds, opponent_words
 from ..parameters import of_env_names
 from ..statistics import BANDS, band_of, intervals
 
@@ -119,7 +119,18 @@ def _environment(results: Any, env: str, rows: pd.DataFrame, kinds: list[str]) -
         "curves": curves,
         "final": _finals(results, env, rows, kinds),
         "bound": {"T": steps, "value": bound},
+        **_opponent(results, env, rows, kinds),
     }
+
+
+def _opponent(results: Any, env: str, rows: pd.DataFrame, kinds: list[str]) -> dict[str, Any]:
+    """The comparator that is shown before one is chosen, and what is said of it and of OPT."""
+    if not {"opt", "lower"} <= set(kinds):
+        return {"comparator": kinds[0] if kinds else None, "opponents": {}}
+    gap = results.gap(env, rows)
+    found = default_kinds({env: gap}, without_cycle=() if "best cycle" in kinds else (env,))[env]
+    words = {kind: opponent_words({env: kind}, {env: gap}) for kind in {"opt", found}}
+    return {"comparator": found, "opponents": words}
 
 
 def _difference(best: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -154,17 +165,18 @@ def _finals(results: Any, env: str, rows: pd.DataFrame, kinds: list[str]) -> lis
 def _behaviour(results: Any) -> list[dict[str, Any]]:
     """What agents did at the beginning of the first seeds, as long as the time allows.
 
-    All of them are shown in seed 0 before one is shown in another seed; those of one's own are not.
+    All of them are shown in the first seed before one is shown in another; those of one's own are not.
     """
     found: list[dict[str, Any]] = []
     if results.replay is None:
         return found
     begin = time.perf_counter()
     longest = results.settings.groupby(["env", "agent"], sort=False)["T"].max()
-    for seed in range(min(RUNS, int(results.frame["seed"].max()) + 1)):
+    first, *others = np.unique(results.frame["seed"])[:RUNS].tolist()
+    for seed in (first, *others):
         for place, ((env, agent), T) in enumerate(longest.items()):
             if time.perf_counter() - begin > REPLAY_SECONDS:
-                if not seed:
+                if seed == first:
                     warnings.warn(
                         f"{len(longest) - place} of {len(longest)} agents in their environments are not "
                         "shown at work: it would take too long",
