@@ -372,6 +372,8 @@ def test_regret_is_against_what_says_something(browser: Any, tmp_path: Path) -> 
     choose(browser, "env", "far")
     for part in ("curves-note", "growth-note"):
         assert "regret against the best cycle: the bounds on OPT, " in told(part)
+    table = browser.find_element("id", "environments").text.splitlines()
+    assert table[2].split()[:3] == ["far", "2", "inf"]
     x, y = lines(browser)["a"]
     best = results.comparator("far", np.array(x), "best cycle")
     means = results.frame.query("env == 'far' and T == 50").groupby("t")["reward"].mean()

@@ -98,7 +98,8 @@ def _environment(results: Any, env: str, rows: pd.DataFrame, kinds: list[str]) -
     """Curves and final values of all agents in an environment, as reward and as regret."""
     settings = results.settings
     mine = settings[settings["env"] == env]
-    parameters = mine.iloc[0][of_env_names(mine)].to_dict()
+    told = mine.iloc[0][of_env_names(mine)].to_dict()
+    parameters = {name: _told(value) for name, value in told.items()}
     curves: dict[str, Any] = {}
     for agent, every in rows.groupby("agent", sort=False):
         longest = every[every["T"] == every["T"].max()]
@@ -221,7 +222,13 @@ def _value(mine: pd.DataFrame, name: str) -> str:
 
 def _table(frame: pd.DataFrame) -> dict[str, Any]:
     columns = [name for name in frame if not frame[name].isna().all()]
-    return {"columns": columns, "rows": frame[columns].astype(object).values.tolist()}
+    rows = [[_told(value) for value in row] for row in frame[columns].astype(object).values.tolist()]
+    return {"columns": columns, "rows": rows}
+
+
+def _told(value: Any) -> Any:
+    """The value, in a word if it is infinite, as a memory without end is: JSON has no such number."""
+    return "inf" if isinstance(value, float) and value == math.inf else value
 
 
 def as_plain(value: Any) -> Any:

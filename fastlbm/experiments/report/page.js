@@ -8,7 +8,7 @@ const DASHES = ["solid", "dash", "dot", "dashdot"];
 const CONFIG = { responsive: true, displaylogo: false, showSendToCloud: false, plotlyServerURL: "",
   modeBarButtonsToRemove: ["select2d", "lasso2d", "sendChartToCloud", "sendDataToCloud"] };
 
-const GROWTH = at("growth-note").textContent;
+const GROWTH = at("growth-note").textContent.replace(/\.$/, "");
 
 function make(tag, properties, parent) {
   const element = Object.assign(document.createElement(tag), properties);
@@ -56,10 +56,8 @@ const chosen = () => ({
 });
 const kindOf = (choice) => (choice.quantity === "reward" ? "reward" : choice.comparator);
 const nameOf = (choice) => (choice.quantity === "reward" ? data.envs[choice.env].what : "regret");
-const against = (choice) => {
-  if (choice.quantity === "reward" || !choice.comparator) return "";
-  return `${data.envs[choice.env].opponents[choice.comparator] || `regret against ${data.comparators[choice.comparator]}`}; `;
-};
+const opponent = (choice) => data.envs[choice.env].opponents[choice.comparator] || `regret against ${data.comparators[choice.comparator]}`;
+const against = (choice) => (choice.quantity === "reward" || !choice.comparator ? "" : `${opponent(choice)}; `);
 // The horizons that the curves, those of the longest one, leave out.
 function leftOut(env) {
   const shown = new Set(Object.values(env.curves).map((curve) => curve.T));
@@ -93,7 +91,7 @@ function drawGrowth(choice) {
   const several = new Set(regrets.map((row) => row.T)).size > 1;
   at("growth-part").hidden = !several;
   if (!several) return;
-  at("growth-note").textContent = (env.opponents[choice.comparator] || `regret against ${data.comparators[choice.comparator]}`) + "; " + GROWTH;
+  at("growth-note").textContent = `${GROWTH}; ${opponent(choice)}.`;
   const traces = [];
   for (const agent of choice.agents) {
     const rows = env.final.filter((row) => row.agent === agent && row[choice.comparator]);
@@ -113,10 +111,12 @@ function drawGrowth(choice) {
 // Final values over a parameter, where all others are those of the chosen environment.
 function drawAgainst(choice) {
   if (!choice.against) return;
-  const name = choice.against, kind = kindOf(choice), mine = data.envs[choice.env].parameters;
+  const name = choice.against, mine = data.envs[choice.env].parameters;
   const others = data.parameters.filter((p) => p !== name && p !== "T");
   const same = Object.values(data.envs).filter((env) => others.every((p) => env.parameters[p] === mine[p]));
-  const longest = Math.max(...data.envs[choice.env].final.map((row) => row.T));
+  // On one line all have the same comparator.
+  if (!choseComparator && same.some((env) => env.comparator === "best cycle")) choice = { ...choice, comparator: "best cycle" };
+  const kind = kindOf(choice), longest = Math.max(...data.envs[choice.env].final.map((row) => row.T));
   const traces = [];
   for (const agent of choice.agents) {
     const points = new Map();
