@@ -387,6 +387,19 @@ def test_regret_is_against_what_says_something(browser: Any, tmp_path: Path) -> 
     keep_screenshot(browser, "report-far")
 
 
+def test_one_line_has_one_comparator(browser: Any, tmp_path: Path) -> None:
+    env = {"theta": [0.6, 0.8], "m": math.inf, "decay": 0.5, "grid": {"gamma": [1.0, -2.0]}}
+    document = {"T": 20, "seeds": 2, "env": {"e": env}, "agent": {"a": {"type": "OracleGreedy"}}}
+    results = lbm.Study.from_dict(document).run(tmp_path, progress=False)
+    browser.get(results.report(tmp_path / "report.html", progress=False).as_uri())
+    choose(browser, "quantity", "regret")
+    assert "regret against OPT (exact);" in browser.find_element("id", "curves-note").text
+    assert browser.find_element("id", "against-note").text.startswith("regret against the best cycle;")
+    best = [results.comparator(name, np.array([20]), "best cycle")[0] for name in reversed(results.envs)]
+    final = results.frame.query("t == 20").groupby("gamma")["reward"].mean()
+    np.testing.assert_allclose(lines(browser, "against-figure")["a"][1], best - final, atol=1e-4)
+
+
 def test_warnings_are_shown(browser: Any, tmp_path: Path) -> None:
     document = {**DOCUMENT, "env": {"e": {"theta": [0.6, 0.8], "m": 1}}}
     lbm.Study.from_dict(document).run(tmp_path, progress=False)
