@@ -58,6 +58,29 @@ def test_a_study_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert [row["p_vs_best"] is None for row in found["summary"]] == summary["p_vs_best"].isna().tolist()
 
 
+def test_a_file_is_no_folder_for_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(TEXT)
+    for out, where in ((file, "which is a file"), (file / "below", f"but {file} is a file")):
+        assert cli.main(["study", str(file), "--out", str(out), "--quiet"]) == 2
+        told = capsys.readouterr().err
+        assert told == (
+            f"fastlbm: out must be a folder, which is made if it is not there, got {str(out)!r}, {where}: "
+            "choose another name\n"
+        )
+    assert file.read_text() == TEXT
+
+
+def test_a_study_says_what_its_columns_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(TEXT)
+    assert cli.main(["study", str(file), "--quiet"]) == 0
+    first, *_, words, _ = capsys.readouterr().out.splitlines()
+    assert first.split() == ["env", "T", "agent", "mean", "low", "high", "seeds", "p_vs_best"]
+    assert "low and high: its 95% bootstrap interval" in words
+    assert "NaN for that one itself" in words
+
+
 def test_a_finished_study_waits_for_no_library_that_it_does_not_need(tmp_path: Path) -> None:
     """These take longer to load than a finished study to be read."""
     file = tmp_path / "small.toml"

@@ -81,7 +81,7 @@ def _plan(options: argparse.Namespace) -> int:
         from ..experiments.export import new_file
         from ..experiments.report import require_plotly, write_plan_page
 
-        html = new_file("html", options.html, (".html", ".htm"), options.force)
+        html = new_file("html", options.html, (".html", ".htm"), options.force, remedy="--force")
         require_plotly()
     with telling_of_compiling():
         actions, rewards, skipped, title, facts = _planned(env, options)

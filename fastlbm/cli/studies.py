@@ -90,9 +90,11 @@ def _add_plot(commands: Commands[Parser]) -> None:
     )
     plot.add_argument(
         "--comparator",
-        default="opt",
-        help="Regret is measured against opt, lower, 'best cycle' or 'oracle greedy'. "
-        "The default is %(default)s.",
+        help="Regret is measured against opt, lower, 'best cycle' or 'oracle greedy'. The default is opt, or "
+        "'best cycle' where the upper bound on OPT exceeds the lower one by more than a fifth.",
+    )
+    plot.add_argument(
+        "--T", type=integer, metavar="N", help="The horizon N is drawn. The default is the longest one."
     )
     plot.add_argument(
         "--band",
@@ -131,6 +133,10 @@ def _study(options: argparse.Namespace) -> int:
         print_json({"study": name, "folder": str(out.resolve()), "summary": rows})
         return 0
     print(summary.to_string(index=False, float_format=lambda x: f"{x:.4g}"))
+    print(
+        "mean: of the final rewards over the seeds; low and high: its 95% bootstrap interval; "
+        "p_vs_best: of a paired test against the best agent, NaN for that one itself"
+    )
     print(f"results in {out.resolve()}; draw them with: fastlbm plot {out}")
     return 0
 
@@ -189,7 +195,7 @@ def _plot(options: argparse.Namespace) -> int:
     if first != path:
         plots.picture_path(str(first), replace=options.force)
     results = read_folder(options.dir)
-    look = {"against": options.against, "agents": options.agents, "size": options.size}
+    look = {"against": options.against, "agents": options.agents, "T": options.T, "size": options.size}
     look["progress"] = progress()
     with telling_of_compiling():
         figures = results.figures(options.kind, options.comparator, options.band, **look)
@@ -202,7 +208,7 @@ def _export(options: argparse.Namespace) -> int:
     _require_study(options.dir)
     from ..experiments.export import ENDINGS, new_file
 
-    path = new_file("FILE", options.file, ENDINGS, options.force)
+    path = new_file("FILE", options.file, ENDINGS, options.force, remedy="--force")
     print(read_folder(options.dir).export(path, replace=options.force).resolve())
     return 0
 
@@ -215,7 +221,8 @@ def _report(options: argparse.Namespace) -> int:
     from ..experiments.export import new_file
     from ..experiments.report import require_plotly
 
-    path = new_file("out", options.out or Path(options.dir) / "report.html", (".html", ".htm"), options.force)
+    path = options.out or Path(options.dir) / "report.html"
+    path = new_file("out", path, (".html", ".htm"), options.force, remedy="--force")
     require_plotly()
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

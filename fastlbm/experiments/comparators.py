@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,92 @@ COMPARATORS = {
 }
 #: Horizons at which bounds on OPT are computed for a curve.
 POINTS = 12
+
+
+#: By which share the upper bound on OPT may exceed the lower one, for regret against it to say something.
+LARGEST_GAP = 0.2
+#: Names that a figure tells one by one.
+_MOST_NAMES = 3
+
+
+class Gap(NamedTuple):
+    """The bounds on OPT at a horizon."""
+
+    T: int
+    lower: float
+    upper: float
+
+    @property
+    def share(self) -> float:
+        """By which share of the lower bound the upper one exceeds it.
+
+        >>> Gap(10, lower=2.0, upper=3.0).share
+        0.5
+        """
+        apart = self.upper - self.lower
+        if apart <= 0.0:
+            return 0.0
+        return apart / abs(self.lower) if self.lower else math.inf
+
+    @property
+    def words(self) -> str:
+        """The comparator "opt" here, in words."""
+        if self.share == 0.0:
+            return "OPT (exact)"
+        return f"OPT (its upper bound, {_percent(self.share)} above the lower one at T={self.T})"
+
+    @property
+    def why_not(self) -> str:
+        """Why regret is not measured against OPT here."""
+        return f"the bounds on OPT, {self.lower:.4g} and {self.upper:.4g} at T={self.T}, are too far apart"
+
+
+def _percent(share: float) -> str:
+    if share < 1e-4:
+        return "less than 0.01%"
+    return f"{100.0 * share:.2g}%" if share < 0.995 else f"{share:.0%}"
+
+
+def default_kinds(
+    gaps: Mapping[str, Gap], together: bool = False, without_cycle: Collection[str] = ()
+) -> dict[str, str]:
+    """The comparator of each environment if none is chosen: OPT, or the best cycle where that says little.
+
+    All have the same if they are drawn `together`, on one line; some have no cycle.
+
+    >>> default_kinds({"near": Gap(9, 5.0, 5.1), "far": Gap(9, 5.0, 50.0)})
+    {'near': 'opt', 'far': 'best cycle'}
+    """
+    far = {env for env, gap in gaps.items() if gap.share > LARGEST_GAP}
+    if far and together:
+        far = set(gaps)
+    return {env: "best cycle" if env in far and env not in without_cycle else "opt" for env in gaps}
+
+
+def opponent_words(kinds: Mapping[str, str], gaps: Mapping[str, Gap]) -> str:
+    """What regret is measured against in environments, each with OPT or the best cycle as its comparator.
+
+    >>> opponent_words({"e": "opt"}, {"e": Gap(9, 5.0, 5.1)})
+    'regret against OPT (its upper bound, 2% above the lower one at T=9)'
+    """
+    near, far = ([env for env in kinds if kinds[env] == kind] for kind in ("opt", "best cycle"))
+    clauses = []
+    for names in filter(None, (near, far)):
+        widest = max((gaps[env] for env in names), key=lambda gap: gap.share)
+        words = widest.words if names is near else f"the best cycle: {widest.why_not}"
+        if len(names) > 1 and widest.share > 0.0:
+            most = f"up to {_percent(widest.share)}"
+            words = f"OPT (its upper bound where it is not exact, {most} above the lower one)"
+            if names is far:
+                words = f"the best cycle: the bounds on OPT are too far apart, by {most}"
+        where = f"in {_names(far)} " if near and names is far else ""
+        clauses.append(f"{where}against {words}")
+    return f"regret {'; '.join(clauses)}" if clauses else ""
+
+
+def _names(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 class Question(NamedTuple):

@@ -17,8 +17,17 @@ if TYPE_CHECKING:
 SIGNIFICANT = 0.05
 
 
-def new_file(name: str, path: str | Path, endings: tuple[str, ...], replace: bool = False) -> Path:
-    """The path, if a file of one of the endings can be written there; a file that exists is not replaced."""
+def new_file(
+    name: str,
+    path: str | Path,
+    endings: tuple[str, ...],
+    replace: bool = False,
+    remedy: str = "replace=True",
+) -> Path:
+    """The path, if a file of one of the endings can be written there; a file that exists is not replaced.
+
+    `remedy` is what replaces it, as it is told.
+    """
     target = Path(path)
     if target.suffix.lower() not in endings:
         raise ValueError(f"{name} must end with one of {', '.join(endings)}, got {str(path)!r}")
@@ -26,8 +35,7 @@ def new_file(name: str, path: str | Path, endings: tuple[str, ...], replace: boo
         raise ValueError(f"{name} must be in a directory that exists, got {str(path)!r}")
     if target.exists() and not replace:
         raise FileExistsError(
-            f"{name} must be a new file, got {str(path)!r}, which exists: replace=True (or --force on the "
-            "command line) replaces it"
+            f"{name} must be a new file, got {str(path)!r}, which exists: {remedy} replaces it"
         )
     return target
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +21,11 @@ from .._base.display import Displayed
 from .._base.pool import Pool, Progress
 from ..model.lbm import LBM
 from ..running.episode import Run, check_pair, check_run, play_episode
-from ..running.own import AgentLike, EnvironmentLike, as_agent_like
+from ..running.own import AgentLike, EnvironmentLike, as_agent_like, name_of
 from .parameters import as_columns, of_agent, of_env
+from .replay import replay_run
 from .results import StudyResults
+from .store import origin
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,20 +77,55 @@ class Results(Displayed):
         index = np.array([place[name] for name in frame["agent"]], dtype=np.int64)
         frame = frame.assign(**as_columns(told, index))
         envs = {"environment": self.env} if isinstance(self.env, LBM) else {}
-        return StudyResults(frame, envs, missing=missing)
+        name, facts = f"Runs with {self._title}", self._origin(T)
+        return StudyResults(frame, envs, name, missing=missing, facts=facts, replay=self._replay)
+
+    @property
+    def _title(self) -> str:
+        """The parameters of the model, or the name of an environment of one's own."""
+        if not isinstance(self.env, LBM):
+            return name_of(self.env)
+        told = of_env(self.env)
+        shown = ("d", "m", "gamma", *LBM._LATER, "sigma")
+        return ", ".join(f"{name}={_short(told[name])}" for name in shown if name in told)
+
+    def _origin(self, T: int) -> dict[str, Any]:
+        """What a report says of where the rows come from."""
+        asked = {"seeds": len({seed for _, seed in self.runs}), "T": T}
+        points = {len(run.t) for run in self.runs.values()}
+        return {"study": {**asked, "record": max(points)}, **origin()}
+
+    def _replay(self, _: str, agent: str, T: int, steps: int, seed: int = 0) -> dict[str, Any] | None:
+        return replay_run(self.env, self.agents.get(agent), min(T, steps), seed)
 
     def summary(self, confidence: float = 0.95) -> pd.DataFrame:
-        """Means, intervals and paired tests, see `StudyResults.summary`."""
-        return self.as_study().summary(confidence)
+        """Means, intervals and paired tests, see `StudyResults.summary`; without a column `env`."""
+        return self.as_study().summary(confidence).drop(columns="env")
 
     def plot(
-        self, kind: str = "reward", comparator: str = "opt", band: str = "bootstrap", **look: Any
+        self, kind: str = "reward", comparator: str | None = None, band: str = "bootstrap", **look: Any
     ) -> Figure:
         """Curves with bands, see `StudyResults.plot`; the title has the parameters of the model."""
-        told = of_env(self.env) if isinstance(self.env, LBM) else {}
-        title = ", ".join(f"{name}={told[name]:g}" for name in ("d", "m", "gamma", "sigma") if name in told)
-        look.setdefault("envs", {"environment": title})
+        look.setdefault("envs", {"environment": self._title})
         return self.as_study().plot(kind, comparator, band, **look)
+
+    def report(
+        self,
+        path: str | os.PathLike[str] = "report.html",
+        replace: bool = False,
+        notes: Sequence[str] = (),
+        progress: bool | str = True,
+    ) -> Path:
+        """Write one page that shows all of it in a browser, see `StudyResults.report`."""
+        return self.as_study().report(path, replace, notes, progress)
+
+    def export(self, path: str | os.PathLike[str], replace: bool = False) -> Path:
+        """Write all rows, or the table for a paper, to a file, see `StudyResults.export`."""
+        return self.as_study().export(path, replace)
+
+    def latex(self, confidence: float = 0.95) -> str:
+        """The summary as a LaTeX table, see `StudyResults.latex`."""
+        return self.as_study().latex(confidence)
 
 
 def run_many(
@@ -159,6 +198,10 @@ def run_many(
             )
     runs = {key: done[key] for key in keys if key in done}
     return Results(runs, env, complete=len(done) == len(keys), agents=dict(agents))
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, (int, float)) else str(value)
 
 
 def _check_pickles(parts: Mapping[str, Any]) -> None:

@@ -19,8 +19,9 @@ from .._base.files import write_atomically
 from .._base.types import Array, Integers
 from .._version import NUMBERS
 from ..model.lbm import LBM
-from .comparators import COMPARATORS, Comparators, Question, bound_of
+from .comparators import COMPARATORS, Comparators, Gap, Question, bound_of, default_kinds, opponent_words
 from .export import ENDINGS, latex_table, new_file, write_rows
+from .panels import chosen_of, curve_over, exponent_words, longest_words, short
 from .parameters import NAMES, of_env_names
 from .statistics import BANDS, band_of
 from .summaries import paired_rows, summarised
@@ -169,6 +170,12 @@ class StudyResults(Displayed):
         models = [None] if env not in self.instances else [int(seed) for seed in seeds]
         return np.stack([self.comparator(env, steps, kind, seed) for seed in models], axis=1)
 
+    def gap(self, env: str, rows: pd.DataFrame) -> Gap:
+        """The bounds on OPT at the longest horizon of the rows; means, if each seed has its own model."""
+        last, seeds = np.array([rows["T"].max()]), rows["seed"].unique()
+        lower, upper = (float(self.opponents(env, last, kind, seeds).mean()) for kind in ("lower", "opt"))
+        return Gap(int(last[0]), lower, upper)
+
     def _model(self, env: str) -> LBM:
         """The model of the environment, if it has one."""
         if env not in self.envs:
@@ -182,7 +189,7 @@ class StudyResults(Displayed):
         """What is drawn, as a figure says it, of the environments with these labels."""
         if kind != "reward":
             return KINDS[kind]
-        envs = _chosen("envs", envs, self.frame["env"].unique())
+        envs = chosen_of("envs", envs, self.frame["env"].unique())
         observed = [env for env in envs if env not in self.envs and self._is_observed(env)]
         if len(observed) == len(envs):
             return "cumulative observed reward"
@@ -196,17 +203,20 @@ class StudyResults(Displayed):
     def plot(
         self,
         kind: str = "reward",
-        comparator: str = "opt",
+        comparator: str | None = None,
         band: str = "bootstrap",
         confidence: float = 0.95,
         **look: Any,
     ) -> Figure:
         """One panel for each environment: cumulative "reward", "regret", or regret on log-log axes, "loglog".
 
-        Every agent is drawn at its longest horizon; with "loglog" the final regrets of all horizons, the
-        fitted exponent and the theorem's bound. The band's kind is written on the plot. `look` is what
-        `figures` takes: against, agents, envs, size, ax, progress. More panels than a page has are on several
-        figures: this is the first one then, with a warning, and `figures` has them all.
+        Every agent is drawn at the horizon `T`, the longest by default; with "loglog" the final regrets of
+        all horizons, the fitted exponent and the theorem's bound. The band's kind is written on the plot.
+
+        Regret is against the `comparator`, see the method of that name; by default "opt", or "best cycle" in
+        an environment where the upper bound on OPT exceeds the lower one by more than a fifth, which the plot
+        says. `look` is what `figures` takes: against, agents, envs, T, size, ax, progress. More panels than
+        a page has are on several figures: this is the first one then, with a warning, and `figures` has all.
         """
         made = self.figures(kind, comparator, band, confidence, **look)
         if len(made) > 1:
@@ -220,13 +230,14 @@ class StudyResults(Displayed):
     def figures(
         self,
         kind: str = "reward",
-        comparator: str = "opt",
+        comparator: str | None = None,
         band: str = "bootstrap",
         confidence: float = 0.95,
         *,
         against: str | None = None,
         agents: Sequence[str] | Mapping[str, str] | None = None,
         envs: Sequence[str] | Mapping[str, str] | None = None,
+        T: int | None = None,
         size: tuple[float, float] | None = None,
         ax: Axes | Sequence[Axes] | None = None,
         progress: bool | str = True,
@@ -235,28 +246,27 @@ class StudyResults(Displayed):
 
         `against` is a column of `settings`, such as "gamma", "d", "T" or "agent_L": final reward or regret is
         drawn over its values, with a panel for each combination of the other parameters of the environments.
-        `agents` and `envs` choose, order and, as a mapping from names, label what is drawn. `size` is in
-        inches; `ax`, an axes of yours or one for each panel, is drawn into. With `progress` a bar is shown
-        while comparators are computed.
+        `agents` and `envs` choose, order and, as a mapping from names, label what is drawn, and `T` chooses
+        a horizon. `size` is in inches; `ax`, an axes of yours or one for each panel, is drawn into. With
+        `progress` a bar is shown while comparators are computed.
         """
         kind = validation.choice("kind", kind, tuple(KINDS))
-        comparator = validation.choice("comparator", comparator, tuple(COMPARATORS))
+        if comparator is not None:
+            comparator = validation.choice("comparator", comparator, tuple(COMPARATORS))
         band = validation.choice("band", band, tuple(BANDS))
         confidence = _confidence(confidence)
         if against is not None:
             against = validation.choice("against", against, self._parameters)
-        chosen = _chosen("envs", envs, self.frame["env"].unique())
-        shown = _chosen("agents", agents, self.frame["agent"].unique())
-        missing, opponent = self._tell_missing(), f"regret against {COMPARATORS[comparator]}"
-        rows = self.paired_rows(chosen, shown)
-        if kind != "reward":
-            questions = self.questions(rows, kind, comparator, against)
-            for refused in self._comparators.compute(questions, progress):
-                raise refused.error
+        chosen = chosen_of("envs", envs, self.frame["env"].unique())
+        shown = chosen_of("agents", agents, self.frame["agent"].unique())
+        missing = self._tell_missing()
+        rows = self._at(T, self.paired_rows(chosen, shown))
+        versus = {} if kind == "reward" else self._versus(rows, kind, comparator, against, progress)
+        opponent = self._opponent_words(rows, versus, comparator, chosen)
+        left_out = longest_words(rows) if against is None and kind != "loglog" else ""
         name = "bands" if against is None else "bars"
         bands = "" if band == "none" or kind == "loglog" else f"{name}: {BANDS[band].format(confidence)}"
-        note = "; ".join(filter(None, [opponent if kind != "reward" else "", bands, missing]))
-        versus = None if kind == "reward" else comparator
+        note = "; ".join(filter(None, [opponent, left_out, bands, missing]))
         common: dict[str, Any] = {"size": size, "axes": ax}
         if against is not None:
             panels: dict[str, Any] = self._against(rows, against, versus, (band, confidence))
@@ -264,16 +274,68 @@ class StudyResults(Displayed):
             common |= {"xlabel": against, "ylabel": f"final {what}"}
             draw: Callable[..., Figure] = plots.draw_against
         elif kind == "loglog":
-            panels = {chosen[env]: self._growth(env, mine, comparator) for env, mine in rows.items()}
+            panels = {chosen[env]: self._growth(env, mine, versus[env]) for env, mine in rows.items()}
             draw = plots.draw_growth
         else:
             panels = {
-                chosen[env]: self._curves(env, mine, versus, (band, confidence)) for env, mine in rows.items()
+                chosen[env]: self._curves(env, mine, versus.get(env), (band, confidence))
+                for env, mine in rows.items()
             }
             draw, common = plots.draw_curves, {**common, "ylabel": self.what_of(kind, chosen)}
         every = plots.pages(panels) if ax is None else [panels]
         last = f"; page {{}} of {len(every)}" if len(every) > 1 else ""
         return [draw(page, note=note + last.format(k + 1), **common) for k, page in enumerate(every)]
+
+    def _at(self, T: int | None, rows: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+        """The rows of this horizon, or all of them."""
+        if T is None:
+            return rows
+        every = sorted({int(each) for mine in rows.values() for each in mine["T"].unique()})
+        if T not in every:
+            raise ValueError(f"T must be one of the horizons {', '.join(map(str, every))}, got {T!r}")
+        found = {env: mine[mine["T"] == T] for env, mine in rows.items()}
+        return {env: mine for env, mine in found.items() if len(mine)}
+
+    def _versus(
+        self,
+        rows: Mapping[str, pd.DataFrame],
+        kind: str,
+        comparator: str | None,
+        against: str | None,
+        progress: bool | str,
+    ) -> dict[str, str]:
+        """What regret is measured against in each environment, all of it computed."""
+        first = comparator or "opt"
+        questions = [*self.questions(rows, kind, first, against)]
+        if first == "opt":  # how far the bounds are apart is told
+            last = [Question(q.env, q.kind, q.steps[-1:]) for q in questions]
+            questions += [*last, *(q._replace(kind="lower") for q in last)]
+        self._compute(questions, progress)
+        if comparator is not None:
+            return dict.fromkeys(rows, comparator)
+        gaps = {env: self.gap(env, mine) for env, mine in rows.items()}
+        varying = {env for env in rows if self._model(env).actions.varies}
+        found = default_kinds(gaps, together=against is not None, without_cycle=varying)
+        others = {env: mine for env, mine in rows.items() if found[env] != "opt"}
+        self._compute(self.questions(others, kind, "best cycle", against), False)  # it was searched already
+        return found
+
+    def _compute(self, questions: Iterable[Question], progress: bool | str) -> None:
+        for refused in self._comparators.compute(questions, progress):
+            raise refused.error
+
+    def _opponent_words(
+        self,
+        rows: Mapping[str, pd.DataFrame],
+        versus: Mapping[str, str],
+        comparator: str | None,
+        labels: Mapping[str, str],
+    ) -> str:
+        """What regret is measured against, as a figure says it; nothing without regret."""
+        if comparator not in (None, "opt") and versus:
+            return f"regret against {COMPARATORS[comparator]}"
+        gaps = {labels[env]: self.gap(env, mine) for env, mine in rows.items() if versus}
+        return opponent_words({labels[env]: kind for env, kind in versus.items()}, gaps)
 
     @property
     def _parameters(self) -> tuple[str, ...]:
@@ -285,8 +347,8 @@ class StudyResults(Displayed):
         self, envs: Mapping[str, str] | None = None, agents: Mapping[str, str] | None = None
     ) -> dict[str, pd.DataFrame]:
         """The rows of the seeds that all agents have, by environment; of these agents, by their labels."""
-        envs = _chosen("envs", None, self.frame["env"].unique()) if envs is None else envs
-        agents = _chosen("agents", None, self.frame["agent"].unique()) if agents is None else agents
+        envs = chosen_of("envs", None, self.frame["env"].unique()) if envs is None else envs
+        agents = chosen_of("agents", None, self.frame["agent"].unique()) if agents is None else agents
         order = {name: k for k, name in enumerate(agents)}
         found = {}
         for env in envs:
@@ -339,12 +401,12 @@ class StudyResults(Displayed):
         return last.assign(value=best[place] - last["reward"].to_numpy())
 
     def _against(
-        self, rows: Mapping[str, pd.DataFrame], name: str, comparator: str | None, band: tuple[str, float]
+        self, rows: Mapping[str, pd.DataFrame], name: str, versus: Mapping[str, str], band: tuple[str, float]
     ) -> dict[str, list[plots.Curve]]:
         """Final values over the values of a parameter, a panel for each combination of the others."""
         import pandas as pd
 
-        last = pd.concat([self.final(env, mine, comparator) for env, mine in rows.items()])
+        last = pd.concat([self.final(env, mine, versus.get(env)) for env, mine in rows.items()])
         last = last[last[name].notna()]
         others = ["T", *of_env_names(last)]
         others = [other for other in others if other != name and last[other].nunique(dropna=False) > 1]
@@ -354,9 +416,9 @@ class StudyResults(Displayed):
         panels: dict[str, list[plots.Curve]] = {}
         for values, group in groups:
             there = [(other, value) for other, value in zip(others, values, strict=True) if value == value]
-            words = ", ".join(f"{other}={_short(value)}" for other, value in there)
+            words = ", ".join(f"{other}={short(value)}" for other, value in there)
             panels[words] = [
-                _curve_over(agent, mine, name, band) for agent, mine in group.groupby("agent", sort=False)
+                curve_over(agent, mine, name, band) for agent, mine in group.groupby("agent", sort=False)
             ]
         return panels
 
@@ -369,44 +431,6 @@ class StudyResults(Displayed):
             lines.append(plots.Line(f"{agent}{exponent_words(x, y)}", x, y))
         every = np.sort(rows["T"].unique())
         return plots.Growth(lines, bound=plots.Line("Theorem 1", every, bound_of(self._model(env), every)))
-
-
-def exponent_words(T: Array, regret: Array) -> str:
-    """The slope of log regret over log T, if there are two of them."""
-    return f", exponent {np.polyfit(np.log(T), np.log(regret), 1)[0]:.2f}" if len(T) >= 2 else ""
-
-
-def _curve_over(agent: str, rows: pd.DataFrame, name: str, band: tuple[str, float]) -> plots.Curve:
-    """The mean and band of `value` at each value of the parameter."""
-    groups = [(x, mine["value"].to_numpy()) for x, mine in rows.groupby(name)]
-    edges = [band_of(values[None, :], *band) for _, values in groups]
-    return plots.Curve(
-        label=agent,
-        x=np.array([x for x, _ in groups]),
-        mean=np.array([values.mean() for _, values in groups]),
-        low=np.array([float(low[0]) for low, _ in edges]),
-        high=np.array([float(high[0]) for _, high in edges]),
-    )
-
-
-def _chosen(
-    name: str, value: Sequence[str] | Mapping[str, str] | None, allowed: Sequence[str]
-) -> dict[str, str]:
-    """Labels by name, in order."""
-    if value is None:
-        return {str(each): str(each) for each in allowed}
-    if isinstance(value, str):
-        value = [value]
-    labels = dict(value) if isinstance(value, Mapping) else {each: each for each in value}
-    for each in labels:
-        validation.choice(name, each, tuple(allowed))
-    if not labels:
-        raise ValueError(f"{name} must choose at least one of {', '.join(allowed)}, got none")
-    return labels
-
-
-def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, (int, float, np.number)) else str(value)
 
 
 def _confidence(value: float) -> float:

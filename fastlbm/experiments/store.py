@@ -90,6 +90,7 @@ class Store:
         alone until the context ends; what a killed process left half-written is removed.
         """
         with self._explained_errors():
+            self._require_folder()
             self._manifest_of(name)  # before anything is made in a folder of something else
             self.pieces.mkdir(parents=True, exist_ok=True)
         with self.lock():
@@ -98,6 +99,16 @@ class Store:
                     files.remove_partial(folder)
                 manifest = self._manifest_of(name)
             yield manifest
+
+    def _require_folder(self) -> None:
+        """Refuse a file, and a place below a file."""
+        there = next((path for path in (self.out, *self.out.parents) if path.exists()), None)
+        if there is not None and not there.is_dir():
+            where = "which is a file" if there == self.out else f"but {there} is a file"
+            raise StoreError(
+                f"out must be a folder, which is made if it is not there, got {str(self.out)!r}, {where}: "
+                "choose another name"
+            )
 
     def _manifest_of(self, name: str) -> dict[str, Any] | None:
         """The manifest, which must be of the study `name`; None in a new folder."""
@@ -133,8 +144,7 @@ class Store:
             "format": FORMAT,
             "version": VERSION,
             **content,
-            "versions": _versions(),
-            "machine": {"node": platform.node(), "system": platform.platform()},
+            **origin(),
         }
         settings = ",\n  ".join(json.dumps(mine) for mine in whole.pop("settings"))  # a line each
         text = json.dumps(whole, indent=1).removesuffix("\n}") + f',\n "settings": [\n  {settings}\n ]\n}}\n'
@@ -350,6 +360,14 @@ def _read_text(path: Path) -> str:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return ""
+
+
+def origin() -> dict[str, dict[str, str]]:
+    """The versions and the machine that work here, by the names of _ORIGIN."""
+    return {
+        "versions": _versions(),
+        "machine": {"node": platform.node(), "system": platform.platform()},
+    }
 
 
 def _versions() -> dict[str, str]:

@@ -11,7 +11,7 @@ from .statistics import adjusted_for_many, intervals, paired_tests
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = ("env", "T", "agent", "seeds", "mean", "low", "high", "p_vs_best")
+COLUMNS = ("env", "T", "agent", "mean", "low", "high", "seeds", "p_vs_best")
 
 
 def summarised(last: pd.DataFrame, confidence: float) -> pd.DataFrame:
@@ -30,8 +30,8 @@ def summarised(last: pd.DataFrame, confidence: float) -> pd.DataFrame:
         tests = np.delete(paired_tests(values[:, [best]] - values), best)
         adjusted = adjusted_for_many(tests)
         columns = (means, *intervals(values, confidence), np.insert(adjusted, best, np.nan))
-        for agent, row in zip(table, np.stack(columns, axis=1).tolist(), strict=True):
-            rows.append((env, T, agent, len(table), *row))
+        for agent, (*row, p) in zip(table, np.stack(columns, axis=1).tolist(), strict=True):
+            rows.append((env, T, agent, *row, len(table), p))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 

@@ -58,6 +58,15 @@ def wait_for(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
     return found
 
 
+def offers(browser: Any) -> list[str]:
+    """What the buttons of all plots say, those that are not shown before the mouse is there as well."""
+    code = (
+        "return [...document.querySelectorAll('.modebar-btn')].map(b => b.getAttribute('data-title') || '')"
+    )
+    words: list[str] = browser.execute_script(code)
+    return sorted(set(words))
+
+
 def keep_screenshot(browser: Any, name: str) -> None:
     """A picture of the whole page in the folder FASTLBM_SCREENSHOTS, if there is that."""
     import base64

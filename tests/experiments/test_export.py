@@ -161,10 +161,14 @@ def test_nothing_is_replaced_without_being_told(
 ) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("mine")
-    with pytest.raises(FileExistsError, match="must be a new file"):
+    with pytest.raises(
+        FileExistsError, match=r"must be a new file, .* which exists: replace=True replaces it"
+    ):
         results.export(path)
     assert cli.main(["export", str(tmp_path / "out"), str(path)]) == 2
-    assert "must be a new file" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "must be a new file" in told
+    assert told.endswith("which exists: --force replaces it\n")
     assert path.read_text() == "mine"
     assert cli.main(["export", str(tmp_path / "out"), str(path), "--force"]) == 0
     assert len(pd.read_csv(path)) == len(results.frame)

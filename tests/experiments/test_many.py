@@ -94,14 +94,26 @@ def test_ctrl_c_while_compiling_ends_many_runs(monkeypatch: pytest.MonkeyPatch) 
         results.summary()
 
 
+def test_the_title_of_a_plot_has_the_decay() -> None:
+    env = lbm.LBM([0.6, 0.8], m=2, gamma=-2.0, decay=0.5)
+    results = lbm.run_many(env, {"greedy": lbm.OracleGreedy()}, T=20, seeds=2, record=5)
+    (axes,) = results.plot().axes
+    assert axes.get_title().replace("\n", " ") == "d=2, m=2, gamma=-2, decay=0.5, sigma=0.1"
+
+
+def test_a_summary_shows_its_means_on_a_narrow_terminal() -> None:
+    results = lbm.run_many(ROTTING, {"OracleGreedy": lbm.OracleGreedy()}, T=1200, seeds=2, record=1)
+    with pd.option_context("display.width", 80):
+        first = repr(results.summary()).splitlines()[0]
+    assert first.split() == ["T", "agent", "mean", "low", "high", "seeds", "p_vs_best"]
+
+
 def test_summary_and_plot_are_those_of_a_study_with_one_environment() -> None:
     two = {"greedy": lbm.OracleGreedy(), "still": lbm.Cyclic([[1.0, 0.0, 0.0]])}
     results = lbm.run_many(ROTTING, two, T=60, seeds=3, record=6)
     summary = results.summary()
-    assert summary[["env", "T", "agent", "seeds"]].values.tolist() == [
-        ["environment", 60, "greedy", 3],
-        ["environment", 60, "still", 3],
-    ]
+    assert list(summary) == ["T", "agent", "mean", "low", "high", "seeds", "p_vs_best"]
+    assert summary[["T", "agent", "seeds"]].values.tolist() == [[60, "greedy", 3], [60, "still", 3]]
     assert summary["mean"][1] == pytest.approx(results.runs["still", 0].reward[-1])
     figure = results.plot("regret", "oracle greedy", band="none")
     greedy, still = figure.axes[0].lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import fastlbm as lbm
 from fastlbm import cli
 from fastlbm.experiments.report import plan as plans
 from fastlbm.experiments.report.plan import gather_plans
-from tests.experiments.browser import keep_screenshot, open_browser, wait_for, why_not
+from tests.experiments.browser import keep_screenshot, offers, open_browser, wait_for, why_not
 
 ENV = lbm.LBM([0.6, 0.8], m=1, gamma=-2.5)
 
@@ -78,6 +79,8 @@ def test_the_sliders_change_the_plan(
     content = gather_plans(ENV, progress=False)["plans"]
     wait_for(lambda: browser.execute_script("return document.querySelectorAll('.main-svg').length"))
     np.testing.assert_allclose(shown(), content["1,-2.5"]["actions"], atol=1e-4)
+    assert "Download plot as a PNG" in offers(browser)
+    assert not any(re.search("share|cloud|send", words, re.IGNORECASE) for words in offers(browser))
     slide("angle", 90)
     x, y = content["1,-2.5"]["actions"]
     np.testing.assert_allclose(shown(), [-y, x], atol=1e-4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import re
 import sys
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from tests.experiments.browser import (
     as_phone,
     keep_file,
     keep_screenshot,
+    offers,
     open_browser,
     wait_for,
     why_not,
@@ -150,15 +152,6 @@ def test_what_was_asked_is_told_without_repetition(results: StudyResults) -> Non
     assert told["lam"] == "1"
 
 
-def test_many_runs_have_a_report_as_well(tmp_path: Path) -> None:
-    env = lbm.LBM([0.6, 0.8], m=1, gamma=-2.0)
-    runs = lbm.run_many(env, {"greedy": lbm.OracleGreedy()}, T=20, seeds=2, record=5)
-    path = runs.as_study().report(tmp_path / "runs.html", progress=False)
-    assert "<title>study</title>" in path.read_text()
-    with pytest.raises(FileExistsError, match="path must be a new file"):
-        runs.as_study().report(path)
-
-
 def test_a_report_without_plotly_says_what_to_install(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -212,6 +205,13 @@ def test_the_page_loads_without_errors_and_without_network(shown: Any) -> None:
     keep_screenshot(shown, "report")
 
 
+def test_no_button_offers_to_send_anything(shown: Any) -> None:
+    assert "Download plot as a PNG" in offers(shown)
+    assert not any(re.search("share|cloud|send", words, re.IGNORECASE) for words in offers(shown))
+    code = "return [...document.querySelectorAll('.js-plotly-plot')].map(p => p._context.plotlyServerURL)"
+    assert set(shown.execute_script(code)) == {""}
+
+
 def test_the_numbers_shown_are_those_of_the_frame(shown: Any, results: StudyResults) -> None:
     for env in results.envs:
         choose(shown, "env", env)
@@ -222,7 +222,7 @@ def test_the_numbers_shown_are_those_of_the_frame(shown: Any, results: StudyResu
     rows = "[...document.querySelectorAll('#summary tbody tr')]"
     cells = shown.execute_script(f"return {rows}.map(r => [...r.cells].map(c => c.textContent))")
     assert [row[2] for row in cells] == summary["agent"].tolist()
-    assert [float(row[4]) for row in cells] == pytest.approx(summary["mean"].tolist(), rel=1e-3)
+    assert [float(row[3]) for row in cells] == pytest.approx(summary["mean"].tolist(), rel=1e-3)
 
 
 def test_the_controls_change_the_picture(shown: Any, results: StudyResults) -> None:
@@ -265,11 +265,11 @@ def test_growth_and_parameters_are_drawn(shown: Any, results: StudyResults) -> N
 
 def test_the_table_is_sorted_by_a_click(shown: Any) -> None:
     def means() -> list[float]:
-        code = "return [...document.querySelectorAll('#summary tbody tr')].map(r => r.cells[4].textContent)"
+        code = "return [...document.querySelectorAll('#summary tbody tr')].map(r => r.cells[3].textContent)"
         return [float(text) for text in shown.execute_script(code)]
 
     for order in (sorted(means()), sorted(means(), reverse=True)):
-        shown.execute_script("document.querySelectorAll('#summary th')[4].click()")
+        shown.execute_script("document.querySelectorAll('#summary th')[3].click()")
         assert means() == order
 
 
@@ -313,7 +313,8 @@ def test_what_agents_believe_is_drawn(browser: Any, tmp_path: Path) -> None:
     assert browser.get_log("browser") == []
     assert not browser.find_element("id", "against-figure").is_displayed()
     assert not browser.find_element("id", "against").is_displayed()
-    assert "same horizon" in browser.find_element("id", "against-note").text
+    hidden = browser.find_elements("css selector", "#parameter, nav a[href='#parameter']")
+    assert [each.is_displayed() for each in hidden] == [False, False]
     keep_screenshot(browser, "report-beliefs")
 
 
@@ -352,6 +353,51 @@ def test_it_is_printed_without_controls(shown: Any) -> None:
     chosen = shown.find_element("id", "env").get_attribute("value")
     assert shown.find_element("id", "curves-note").text.startswith(f"{chosen}; ")  # the control is not there
     shown.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_regret_is_against_what_says_something(browser: Any, tmp_path: Path) -> None:
+    near = {"theta": [0.6, 0.8], "m": 1, "gamma": -2.0}
+    envs = {"near": near, "far": {**near, "m": math.inf, "decay": 0.5}}
+    document = {"T": [20, 50], "seeds": 2, "env": envs, "agent": {"a": {"type": "OracleGreedy"}}}
+    results = lbm.Study.from_dict(document).run(tmp_path, progress=False)
+    browser.get(results.report(tmp_path / "report.html", progress=False).as_uri())
+    wait_for(lambda: browser.execute_script("return document.querySelectorAll('#curves .main-svg').length"))
+
+    def told(part: str = "curves-note") -> str:
+        return str(browser.find_element("id", part).text)
+
+    assert "longest horizon, T=50 (not drawn: T=20)" in told()
+    choose(browser, "quantity", "regret")
+    assert "regret against OPT (its upper bound, " in told()
+    choose(browser, "env", "far")
+    for part in ("curves-note", "growth-note"):
+        assert "regret against the best cycle: the bounds on OPT, " in told(part)
+    table = browser.find_element("id", "environments").text.splitlines()
+    assert table[2].split()[:3] == ["far", "2", "inf"]
+    x, y = lines(browser)["a"]
+    best = results.comparator("far", np.array(x), "best cycle")
+    means = results.frame.query("env == 'far' and T == 50").groupby("t")["reward"].mean()
+    np.testing.assert_allclose(y, best - means[x], atol=1e-4)
+    choose(browser, "comparator", "opt")  # what is chosen stays
+    assert "regret against OPT (its upper bound, " in told()
+    choose(browser, "env", "near")
+    choose(browser, "env", "far")
+    assert browser.find_element("id", "comparator").get_attribute("value") == "opt"
+    assert browser.get_log("browser") == []
+    keep_screenshot(browser, "report-far")
+
+
+def test_one_line_has_one_comparator(browser: Any, tmp_path: Path) -> None:
+    env = {"theta": [0.6, 0.8], "m": math.inf, "decay": 0.5, "grid": {"gamma": [1.0, -2.0]}}
+    document = {"T": 20, "seeds": 2, "env": {"e": env}, "agent": {"a": {"type": "OracleGreedy"}}}
+    results = lbm.Study.from_dict(document).run(tmp_path, progress=False)
+    browser.get(results.report(tmp_path / "report.html", progress=False).as_uri())
+    choose(browser, "quantity", "regret")
+    assert "regret against OPT (exact);" in browser.find_element("id", "curves-note").text
+    assert browser.find_element("id", "against-note").text.startswith("regret against the best cycle;")
+    best = [results.comparator(name, np.array([20]), "best cycle")[0] for name in reversed(results.envs)]
+    final = results.frame.query("t == 20").groupby("gamma")["reward"].mean()
+    np.testing.assert_allclose(lines(browser, "against-figure")["a"][1], best - final, atol=1e-4)
 
 
 def test_warnings_are_shown(browser: Any, tmp_path: Path) -> None:

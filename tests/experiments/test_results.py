@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -278,6 +280,77 @@ def test_progress_is_shown_while_comparators_are_computed(capsys: pytest.Capture
     assert capsys.readouterr().err == ""
     sweep().plot("regret")
     assert "3.00/3.00" in capsys.readouterr().err
+
+
+def note_of(figure: Figure) -> str:
+    """The caption of a figure, on one line."""
+    text = figure.legends[0].get_title().get_text() if figure.legends else figure.get_supxlabel()
+    return str(text.replace("\n", " "))
+
+
+def fading() -> StudyResults:
+    """Two horizons in a memory without end, where OPT is at most T times the largest reward, and in arms."""
+    envs = {
+        "endless": lbm.LBM([0.6, 0.8], m=math.inf, gamma=-2.0, decay=0.5),
+        "arms": lbm.LBM([0.6, 0.8], m=1, gamma=-2.0, actions=lbm.Finite([[1.0, 0.0], [0.0, 1.0]])),
+    }
+    rows = [
+        {"env": env, "agent": "a", "T": T, "seed": s, "t": T, "reward": 0.1 * T, "observed": 0.0, "d": 2}
+        for env in envs
+        for T in (50, 100)
+        for s in range(2)
+    ]
+    return StudyResults(pd.DataFrame(rows), envs)
+
+
+def test_regret_is_against_the_best_cycle_where_opt_says_little() -> None:
+    results, far = fading(), "the bounds on OPT, {:.4g} and {:.4g} at T=100, are too far apart"
+    bounds = lbm.opt_bounds(results.envs["endless"], 100)
+    assert bounds.upper > 1.2 * bounds.lower
+    words = f"against the best cycle: {far.format(bounds.lower, bounds.upper)}"
+    ends = {kind: results.comparator("endless", [50, 100], kind) for kind in ("opt", "best cycle")}
+    figure = results.plot("regret", envs=["endless"], progress=False)
+    assert f"regret {words};" in note_of(figure)
+    assert figure.axes[0].lines[0].get_ydata()[-1] == pytest.approx(ends["best cycle"][1] - 10.0)
+    figure = results.plot("loglog", envs=["endless"], progress=False)
+    assert f"regret {words}" in note_of(figure)
+    np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), ends["best cycle"] - [5.0, 10.0])
+    figure = results.plot("regret", "opt", envs=["endless"], progress=False)  # what is chosen is obeyed
+    above = f"{bounds.upper / bounds.lower - 1.0:.0%} above the lower one at T=100"
+    assert f"regret against OPT (its upper bound, {above})" in note_of(figure)
+    assert figure.axes[0].lines[0].get_ydata()[-1] == pytest.approx(ends["opt"][1] - 10.0)
+    note = note_of(results.plot("regret", progress=False))
+    assert note.startswith(f"regret against OPT (exact); in endless {words};")
+
+
+def test_what_is_drawn_together_has_one_comparator() -> None:
+    results = fading()
+    figure = results.plot("regret", against="d", progress=False)
+    assert "regret against the best cycle: the bounds on OPT are too far apart, by up to" in note_of(figure)
+    cycle = [results.comparator(env, [100], "best cycle")[0] - 10.0 for env in results.envs]
+    assert figure.axes[1].containers[0].lines[0].get_ydata() == pytest.approx(np.mean(cycle))
+
+
+def test_bounds_that_are_near_are_told() -> None:
+    results = sweep()
+    results.envs.update({name: lbm.LBM([0.6, 0.8], m=1, gamma=-2.0) for name in results.envs})
+    note = note_of(results.plot("regret", progress=False))
+    assert re.match(
+        r"regret against OPT \(its upper bound where it is not exact, up to \d.*% above the lower", note
+    )
+
+
+def test_horizons_that_are_not_drawn_are_told() -> None:
+    results = fading()
+    for kind in ("reward", "regret"):
+        note = note_of(results.plot(kind, progress=False))
+        assert "longest horizon, T=100 (not drawn: T=50)" in note
+        figure = results.plot(kind, T=50, progress=False)
+        assert "not drawn" not in note_of(figure)
+        assert [axes.lines[0].get_xdata()[-1] for axes in figure.axes if axes.get_visible()] == [50, 50]
+    assert "not drawn" not in note_of(results.plot("loglog", progress=False))
+    with pytest.raises(ValueError, match="T must be one of the horizons 50, 100, got 70"):
+        results.plot(T=70)
 
 
 def test_bounds_are_computed_where_whole_blocks_end() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..comparators import COMPARATORS, bound_of
+from ..comparators import COMPARATORS, bound_of, default_kinds, opponent_words
 from ..parameters import of_env_names
 from ..statistics import BANDS, band_of, intervals
 
@@ -98,7 +98,8 @@ def _environment(results: Any, env: str, rows: pd.DataFrame, kinds: list[str]) -
     """Curves and final values of all agents in an environment, as reward and as regret."""
     settings = results.settings
     mine = settings[settings["env"] == env]
-    parameters = mine.iloc[0][of_env_names(mine)].to_dict()
+    told = mine.iloc[0][of_env_names(mine)].to_dict()
+    parameters = {name: _told(value) for name, value in told.items()}
     curves: dict[str, Any] = {}
     for agent, every in rows.groupby("agent", sort=False):
         longest = every[every["T"] == every["T"].max()]
@@ -119,7 +120,18 @@ def _environment(results: Any, env: str, rows: pd.DataFrame, kinds: list[str]) -
         "curves": curves,
         "final": _finals(results, env, rows, kinds),
         "bound": {"T": steps, "value": bound},
+        **_opponent(results, env, rows, kinds),
     }
+
+
+def _opponent(results: Any, env: str, rows: pd.DataFrame, kinds: list[str]) -> dict[str, Any]:
+    """The comparator that is shown before one is chosen, and what is said of it and of OPT."""
+    if not {"opt", "lower"} <= set(kinds):
+        return {"comparator": kinds[0] if kinds else None, "opponents": {}}
+    gap = results.gap(env, rows)
+    found = default_kinds({env: gap}, without_cycle=() if "best cycle" in kinds else (env,))[env]
+    words = {kind: opponent_words({env: kind}, {env: gap}) for kind in {"opt", found}}
+    return {"comparator": found, "opponents": words}
 
 
 def _difference(best: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -154,17 +166,18 @@ def _finals(results: Any, env: str, rows: pd.DataFrame, kinds: list[str]) -> lis
 def _behaviour(results: Any) -> list[dict[str, Any]]:
     """What agents did at the beginning of the first seeds, as long as the time allows.
 
-    All of them are shown in seed 0 before one is shown in another seed; those of one's own are not.
+    All of them are shown in the first seed before one is shown in another; those of one's own are not.
     """
     found: list[dict[str, Any]] = []
     if results.replay is None:
         return found
     begin = time.perf_counter()
     longest = results.settings.groupby(["env", "agent"], sort=False)["T"].max()
-    for seed in range(min(RUNS, int(results.frame["seed"].max()) + 1)):
+    first, *others = np.unique(results.frame["seed"])[:RUNS].tolist()
+    for seed in (first, *others):
         for place, ((env, agent), T) in enumerate(longest.items()):
             if time.perf_counter() - begin > REPLAY_SECONDS:
-                if not seed:
+                if seed == first:
                     warnings.warn(
                         f"{len(longest) - place} of {len(longest)} agents in their environments are not "
                         "shown at work: it would take too long",
@@ -209,7 +222,13 @@ def _value(mine: pd.DataFrame, name: str) -> str:
 
 def _table(frame: pd.DataFrame) -> dict[str, Any]:
     columns = [name for name in frame if not frame[name].isna().all()]
-    return {"columns": columns, "rows": frame[columns].astype(object).values.tolist()}
+    rows = [[_told(value) for value in row] for row in frame[columns].astype(object).values.tolist()]
+    return {"columns": columns, "rows": rows}
+
+
+def _told(value: Any) -> Any:
+    """The value, in a word if it is infinite, as a memory without end is: JSON has no such number."""
+    return "inf" if isinstance(value, float) and value == math.inf else value
 
 
 def as_plain(value: Any) -> Any:

@@ -4,7 +4,11 @@ const at = (id) => document.getElementById(id);
 // Okabe and Ito's colours, told apart by the colour-blind; dashes tell the rest.
 const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"];
 const DASHES = ["solid", "dash", "dot", "dashdot"];
-const CONFIG = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d"] };
+// The page sends nothing anywhere: no button offers it, whatever Plotly's version calls it, and no address is known.
+const CONFIG = { responsive: true, displaylogo: false, showSendToCloud: false, plotlyServerURL: "",
+  modeBarButtonsToRemove: ["select2d", "lasso2d", "sendChartToCloud", "sendDataToCloud"] };
+
+const GROWTH = at("growth-note").textContent.replace(/\.$/, "");
 
 function make(tag, properties, parent) {
   const element = Object.assign(document.createElement(tag), properties);
@@ -52,7 +56,14 @@ const chosen = () => ({
 });
 const kindOf = (choice) => (choice.quantity === "reward" ? "reward" : choice.comparator);
 const nameOf = (choice) => (choice.quantity === "reward" ? data.envs[choice.env].what : "regret");
-const against = (choice) => (choice.quantity === "reward" || !choice.comparator ? "" : `regret against ${data.comparators[choice.comparator]}; `);
+const opponent = (choice) => data.envs[choice.env].opponents[choice.comparator] || `regret against ${data.comparators[choice.comparator]}`;
+const against = (choice) => (choice.quantity === "reward" || !choice.comparator ? "" : `${opponent(choice)}; `);
+// The horizons that the curves, those of the longest one, leave out.
+function leftOut(env) {
+  const shown = new Set(Object.values(env.curves).map((curve) => curve.T));
+  const others = [...new Set(env.final.map((row) => row.T))].filter((T) => !shown.has(T)).sort((a, b) => a - b);
+  return others.length ? `longest horizon, T=${[...shown].join(", ")} (not drawn: T=${others.join(", ")}); ` : "";
+}
 
 function drawCurves(choice) {
   const env = data.envs[choice.env], kind = kindOf(choice), traces = [];
@@ -72,7 +83,7 @@ function drawCurves(choice) {
       line: { color: "#777", dash: "dash", width: 1.5 }, hovertemplate: "%{y:.3g}" });
   }
   Plotly.react("curves", traces, layout("step", nameOf(choice), choice.log), CONFIG);
-  at("curves-note").textContent = !traces.length ? "There is nothing to show." : `${choice.env}; ${against(choice)}bands: ${data.band}` +
+  at("curves-note").textContent = !traces.length ? "There is nothing to show." : `${choice.env}; ${against(choice)}${leftOut(env)}bands: ${data.band}` +
     (choice.log ? "; exponents are fitted to the second half of the points" : "");
 }
 function drawGrowth(choice) {
@@ -80,6 +91,7 @@ function drawGrowth(choice) {
   const several = new Set(regrets.map((row) => row.T)).size > 1;
   at("growth-part").hidden = !several;
   if (!several) return;
+  at("growth-note").textContent = `${GROWTH}; ${opponent(choice)}.`;
   const traces = [];
   for (const agent of choice.agents) {
     const rows = env.final.filter((row) => row.agent === agent && row[choice.comparator]);
@@ -98,14 +110,13 @@ function drawGrowth(choice) {
 }
 // Final values over a parameter, where all others are those of the chosen environment.
 function drawAgainst(choice) {
-  if (!choice.against) {
-    at("against-note").textContent = "All environments have the same parameters and the same horizon.";
-    return;
-  }
-  const name = choice.against, kind = kindOf(choice), mine = data.envs[choice.env].parameters;
+  if (!choice.against) return;
+  const name = choice.against, mine = data.envs[choice.env].parameters;
   const others = data.parameters.filter((p) => p !== name && p !== "T");
   const same = Object.values(data.envs).filter((env) => others.every((p) => env.parameters[p] === mine[p]));
-  const longest = Math.max(...data.envs[choice.env].final.map((row) => row.T));
+  // On one line all have the same comparator.
+  if (!choseComparator && same.some((env) => env.comparator === "best cycle")) choice = { ...choice, comparator: "best cycle" };
+  const kind = kindOf(choice), longest = Math.max(...data.envs[choice.env].final.map((row) => row.T));
   const traces = [];
   for (const agent of choice.agents) {
     const points = new Map();
@@ -191,7 +202,11 @@ function drawBehaviour(choice) {
     if (row.beliefs) make("p", { className: "note", textContent: row.beliefs }, box);
   }
 }
+// Until somebody chooses, regret is against what says something in the environment.
+let choseComparator = false;
 function drawAll() {
+  const fit = data.envs[at("env").value].comparator;
+  if (!choseComparator && fit) at("comparator").value = fit;
   const choice = chosen();
   drawCurves(choice); drawGrowth(choice); drawAgainst(choice); drawBehaviour(choice);
 }
@@ -256,12 +271,17 @@ function start() {
     : Object.values(data.envs).map((env) => env.parameters[p]));
   const varied = data.parameters.filter((p) => values(p).size > 1 && [...values(p)].every((v) => typeof v === "number"));
   for (const name of varied) make("option", { value: name, textContent: name }, at("against"));
-  at("against").parentElement.hidden = at("against-figure").hidden = !varied.length;
+  // What has nothing to show is not there.
+  const hide = (part) => document.querySelectorAll(`#${part}, nav a[href="#${part}"]`).forEach((element) => { element.hidden = true; });
+  if (!varied.length) hide("parameter");
+  if (!data.behaviour.length) hide("work");
+  at("comparator").parentElement.hidden = !at("comparator").options.length;
   for (const agent of data.agents) {
     const label = make("label", {}, at("agents"));
     make("input", { type: "checkbox", value: agent, checked: true }, label);
     label.append(agent);
   }
+  at("comparator").addEventListener("change", () => { choseComparator = true; });
   at("controls").addEventListener("change", drawAll);
   at("controls").addEventListener("submit", (event) => event.preventDefault());
   at("against").addEventListener("change", drawAll);

@@ -1,7 +1,9 @@
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const at = (id) => document.getElementById(id);
-const CONFIG = { responsive: true, displaylogo: false };
+// The page sends nothing anywhere: no button offers it, whatever Plotly's version calls it, and no address is known.
+const CONFIG = { responsive: true, displaylogo: false, showSendToCloud: false, plotlyServerURL: "",
+  modeBarButtonsToRemove: ["sendChartToCloud", "sendDataToCloud"] };
 const layout = (ytitle) => ({
   xaxis: { title: { text: "step" }, automargin: true }, yaxis: { title: { text: ytitle }, automargin: true },
   margin: { l: 10, r: 10, t: 30, b: 10 }, hovermode: "x unified",
