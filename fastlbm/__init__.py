@@ -12,12 +12,12 @@ pyproject.toml has the contracts.
     gym/           the model for Gymnasium, and Gymnasium's environments for our agents
     experiments/   many runs: run_many, studies, their grammar and their store, results, comparators, reports
     running/       one run: an episode, compiled or step by step, and what of it is your own; a live policy,
-                   what it believes, late rewards, its state and how to go on from one; seeds
+                   what it is told and believes, late rewards, its state and how to go on from one; seeds
     plots/         arrays in, figures out
     agents/        what an agent is (base), what a policy is (policy), one file an algorithm
     planning/      blocks, cycles, bounds on OPT; effort has all presets; finite/ is the same for arms
     theory/        the paper's formulas, its contradictions, and what each label of it is
-    model/         LBM, sets of actions, the memory matrix
+    model/         LBM, sets of actions, names of arms, the memory matrix
     kernels/       compiled code only, one file an idea; _jit says how it is compiled
     _base/         checks of arguments, values and how they are shown, types, files, interrupts, workers
 

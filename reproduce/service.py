@@ -188,8 +188,12 @@ class Service:
         if names is None:
             return self.songs
         known = self.songs.names or ()
-        if not isinstance(names, list) or not names or not all(name in known for name in names):
+        if not isinstance(names, list) or not names:
             raise Refused(400, "songs must be a list of names of songs, at least one")
+        for name in names:
+            if name not in known:
+                got = json.dumps(name)[: LONGEST_NAME + 2]
+                raise Refused(400, f"songs must be names of songs, got {got}, none of the {len(known)} songs")
         chosen = list(dict.fromkeys(names))
         return lbm.Finite(self.songs.arms[[known.index(name) for name in chosen]], names=chosen)
 

@@ -17,7 +17,8 @@ def write_atomically(path: Path, content: bytes) -> None:
     """Make `content` the file at `path`: whoever reads it finds the old file or the new one, each whole.
 
     The content goes to a new file beside the target, which is synced and renamed. A symbolic link at `path`
-    is replaced, not followed. If anything fails, the old file stays and nothing is left beside it.
+    is replaced, not followed. If anything fails, the old file stays, nothing is left beside it, and an error
+    of the system names `path`.
     """
     partial = path.with_name(f"{path.name[:100]}.{secrets.token_hex(8)}{PARTIAL}")
     try:
@@ -26,9 +27,11 @@ def write_atomically(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(path)) from None  # of the class of its number
         raise
     _sync_folder(path.parent)
 

@@ -20,6 +20,7 @@ from .._base.types import Seed
 from .._base.values import Value
 from ..model.actions import ActionSet, Ball
 from ..model.lbm import LBM
+from ..model.names import find_names, told_names
 from .policy import Policy, Rng
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class Agent(Value):
     ) -> Live:
         """The agent at work after a log: actions (n, d) that somebody played, rewards (n,), NaN for none.
 
+        Actions may be told by the names that arms of `on` have.
+
         `start` on the set `on`, by default the unit ball, and `Live.replay`: the regression is that of an
         agent that played them itself (O3M and OM would have left out the first m actions of each block), and
         the next action follows the last one of the log. On the ball `act(arms)` serves any set.
@@ -71,8 +74,11 @@ class Agent(Value):
         >>> live.t, live.theta
         (2, array([0.25, 0.4 ]))
         """
-        d = validation.array("actions", actions, (None, None)).shape[1]
-        return self.start(Ball(d) if on is None else on, seed).replay(actions, rewards)
+        if on is None:
+            if (names := told_names("actions", actions)) is not None:
+                find_names("actions must be an array (n, d) unless `on` has names", names, None)
+            on = Ball(validation.array("actions", actions, (None, None)).shape[1])
+        return self.start(on, seed).replay(actions, rewards)
 
     @abstractmethod
     def _policy(self, actions: ActionSet, env: LBM | None, rng: Rng, step: int) -> Policy:

@@ -25,6 +25,7 @@ from .._base import validation
 from .._base.types import Array, Seed
 from .._base.validation import BALL_TOLERANCE
 from .._base.values import Value
+from .names import checked_names, find_names
 
 Index = NDArray[np.intp]
 Flags = NDArray[np.bool_]
@@ -228,7 +229,7 @@ class _Arms(ActionSet):
 class Finite(_Arms):
     """Arms (K, d) in the unit ball, the same at every step; `names` are K different texts for them.
 
-    A live policy tells the name of what it plays, see `Live.name`.
+    A live policy tells the name of what it plays, see `Live.name`, and takes names for arms.
 
     Use it for a catalogue: what can be played is a list.
 
@@ -244,18 +245,15 @@ class Finite(_Arms):
 
     def __init__(self, arms: ArrayLike, names: Sequence[str] | None = None) -> None:
         self._set_arms(_arms(arms, (None, None)))
-        self._set(names=None if names is None else _names(names, self.K))
+        self._set(names=None if names is None else checked_names(names, self.K))
 
     def _arguments(self) -> dict[str, Any]:
         # Without names it is the value that it was before there were any: saved states know it by this.
         return {"arms": self.arms} | ({} if self.names is None else {"names": self.names})
 
     def arm(self, name: str) -> Array:
-        """The arm (d,) of a name, as `Live.observe` takes it."""
-        if self.names is None or name not in self.names:
-            known = "no names" if self.names is None else f"{len(self.names)} names without it"
-            raise ValueError(f"name must be the name of an arm, got {name!r}, where there are {known}")
-        row: Array = self.arms[self.names.index(name)].copy()
+        """The arm (d,) of a name, for which `Live` takes the name itself as well."""
+        row: Array = self.arms[find_names("name must be the name of an arm", [name], self.names)[0]].copy()
         return row
 
     def _sets(self, start: int, n: int) -> Array:
@@ -347,18 +345,6 @@ class Offered(ActionSet):
     def sample(self, n: int, seed: Seed = None, start: int = 0) -> Array:
         """Raises a `ValueError`."""
         return self.project(np.zeros((0, self.d)))
-
-
-def _names(names: Sequence[str], K: int) -> tuple[str, ...]:
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"names must be texts, one for each arm, got {names!r}")
-    found = tuple(map(str, names))
-    if len(found) != K:
-        raise ValueError(f"names must be one for each of the {K} arms, got {len(found)}")
-    if len(set(found)) < K:
-        twice = next(name for k, name in enumerate(found) if name in found[:k])
-        raise ValueError(f"names must differ from each other, got {twice!r} twice")
-    return found
 
 
 def _arms(arms: ArrayLike, shape: tuple[None, ...]) -> Array:

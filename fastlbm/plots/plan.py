@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +16,23 @@ from .style import COLUMN, FONT, PAGE, SMALL, new_figure
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+class _Bars(NamedTuple):
+    """How probabilities of values look: how far apart bars are at most, and what the axis shows at least."""
+
+    apart: float
+    span: float
+    low: float = -math.inf  # where the axis begins at the earliest
+    high: float = math.inf
+    integers: bool = True  # whether only these have ticks
+
+
+_BARS = {
+    "memory m": _Bars(apart=1.0, span=5.0, low=-0.75),
+    "exponent gamma": _Bars(apart=0.25, span=4.0),
+    "decay": _Bars(apart=0.05, span=0.5, high=1.05, integers=False),
+}
 
 
 def draw_plan(
@@ -73,21 +91,14 @@ def draw_beliefs(
     figure = new_figure((min(2.6 * panels, PAGE), 2.4))
     axes = list(figure.subplots(1, panels, squeeze=False)[0])
     for panel, (name, values) in zip(axes, shown.items(), strict=False):
-        places = np.array(list(values), dtype=np.float64)
-        if np.isinf(places).any():
-            ends = places[np.isfinite(places)]
-            last = float(ends.max(initial=0.0)) + 2.0
-            shown_ends = ends[:: max(1, len(ends) // 6)]
-            panel.set_xticks([*shown_ends, last], [*(f"{m:g}" for m in shown_ends), "inf"])
-            places[np.isinf(places)] = last
-        width = 0.8 * float(np.diff(places).min()) if len(places) > 1 else 0.2
-        panel.bar(places, list(values.values()), width=width, color="#0072B2")
+        _draw_probabilities(panel, values, _BARS[name])
         panel.set(xlabel=name, ylabel="probability", ylim=(0.0, 1.0))
     if theta is not None:
-        error = None if spread is None else 2.0 * spread
-        axes[-1].errorbar(np.arange(1, len(theta) + 1), theta, error, fmt="o", color="#0072B2", capsize=3)
+        d, error = len(theta), None if spread is None else 2.0 * spread
+        axes[-1].errorbar(np.arange(1, d + 1), theta, error, fmt="o", color="#0072B2", capsize=3)
         axes[-1].axhline(0.0, color="black", linewidth=0.6)
-        axes[-1].set(xlabel="coordinate of theta", ylabel="estimate, 2 standard deviations")
+        axes[-1].set(xlabel="coordinate of theta", xlim=(0.5, d + 0.5), xticks=_integers(1, d))
+        axes[-1].set_ylabel("estimate \N{PLUS-MINUS SIGN} 2 s.d.")
     for panel in axes:
         panel.tick_params(labelsize=SMALL)
         panel.xaxis.label.set_size(FONT)
@@ -95,6 +106,39 @@ def draw_beliefs(
     if title:
         figure.suptitle(title, fontsize=FONT)
     return figure
+
+
+def _draw_probabilities(panel: Axes, values: Mapping[float, float], look: _Bars) -> None:
+    """A bar for each value, of one width however many there are; infinity is the last one, after a gap."""
+    places = np.array(list(values), dtype=np.float64)
+    ends = places[np.isfinite(places)]
+    beyond = float(ends.max(initial=0.0)) + 2.0
+    places[np.isinf(places)] = beyond
+    width = 0.8 * min(look.apart, float(np.diff(np.sort(places)).min(initial=look.apart)))
+    left, right = float(places.min()) - look.apart, float(places.max()) + look.apart
+    wider = max(look.span - (right - left), 0.0) / 2.0
+    left, right = left - wider, right + wider
+    shift = max(look.low - left, 0.0) - max(right - look.high, 0.0)
+    left, right = left + shift, right + shift
+    panel.bar(places, list(values.values()), width=width, color="#0072B2")
+    panel.set_xlim(left, right)
+    if len(ends) < len(places):
+        ticks = _integers(math.ceil(left), int(ends.max())) if len(ends) else []
+        panel.set_xticks([*ticks, beyond], [*map(str, ticks), "inf"])
+    elif look.integers:
+        panel.set_xticks(_integers(math.ceil(left), math.floor(right)))
+    else:
+        panel.locator_params("x", nbins=5)
+
+
+def _integers(low: int, high: int) -> list[int]:
+    """The integers of an interval, or every other one, ..., at most seven of them.
+
+    >>> _integers(0, 4), _integers(1, 40)
+    ([0, 1, 2, 3, 4], [6, 12, 18, 24, 30, 36])
+    """
+    step = -(-(high - low + 1) // 7)
+    return list(range(-(-low // step) * step, high + 1, step))
 
 
 def _draw_coordinates(axes: Axes, block: Array, direction: Array) -> None:

@@ -14,13 +14,13 @@ from ..plots import draw_beliefs
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Probabilities below this are left out of the words.
-_TOLD = 0.005
+#: Probabilities below this are left out of the words, and so many values at most are told one by one.
+_TOLD, _MOST = 0.005, 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
-    """What an agent believes after `step` steps; None where it has no belief. `print` it to read it.
+    """What an agent believes after `step` steps; None where it has no belief. It shows itself as text.
 
     `memory`, `gamma` and `decay` are probabilities by value, of an agent that does not know them; m is
     infinite where a memory has no end. `noise` is the standard deviation of a reward, `theta` (d,) the
@@ -63,9 +63,7 @@ class Explanation:
         found = {"memory m": self.memory, "exponent gamma": self.gamma, "decay": self._fading()}
         for name, values in found.items():
             if values is not None:
-                likely = sorted(values.items(), key=lambda item: -item[1])
-                words = ", ".join(f"{value:g} ({100 * p:.0f}%)" for value, p in likely if p >= _TOLD)
-                lines.append(f"  {name}: {words}")
+                lines.append(f"  {name}: {_most_probable(values)}")
         if self.noise is not None:
             lines.append(f"  noise of a reward: {self.noise:.3g}")
         if self.theta is not None and self.spread is not None:
@@ -76,3 +74,23 @@ class Explanation:
         if len(lines) == 1:
             lines.append("  the agent does not learn, or has no theta of a step.")
         return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _most_probable(values: Mapping[float, float]) -> str:
+    """The most probable values one by one, and how many others share the rest.
+
+    >>> _most_probable({0: 0.0, 1: 0.25, 2: 0.75})
+    '2 (75%), 1 (25%)'
+    >>> _most_probable({gamma: 0.1 for gamma in range(-5, 5)})
+    '-5 (10%), -4 (10%), -3 (10%), -2 (10%), -1 (10%), and 5 others (50%)'
+    """
+    likely = sorted(((value, p) for value, p in values.items() if p > 0.0), key=lambda item: -item[1])
+    told = [(value, p) for value, p in likely if p >= _TOLD][:_MOST]
+    words = [f"{value:g} ({100 * p:.0f}%)" for value, p in told]
+    others = likely[len(told) :]
+    rest = sum(p for _, p in others)
+    if rest >= _TOLD:
+        words.append(f"and {len(others)} {'others' if len(others) > 1 else 'other'} ({100 * rest:.0f}%)")
+    return ", ".join(words)

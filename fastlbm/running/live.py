@@ -24,13 +24,14 @@ from .._base.types import Array, Seed
 from ..agents.policy import Policy
 from ..kernels.block_state import is_done, next_action, next_step
 from ..kernels.learning import radius
-from ..model.actions import ActionSet, Ball, Finite, Offered
+from ..model.actions import ActionSet, Finite, Offered
 from ..model.lbm import LBM
 from .explanation import Explanation
 from .pending import PATIENCE, PendingRewards
 from .restoring import restored, set_form
 from .seeds import streams
 from .state_file import fingerprint, pack_state, read_state, unpack_state, write_state
+from .told import arm_of, many_actions, many_rewards, names_of, offered_arms, one_action, one_reward
 
 if TYPE_CHECKING:
     from ..agents.base import Agent
@@ -140,23 +141,38 @@ class Live(Displayed):
         >>> live.act(), live.arm, live.name
         (array([1., 0.]), 0, 'Blue')
         >>> live.act([[0.0, 1.0]]), live.arm, live.name
-        (array([0., 1.]), 0, None)
+        (array([0., 1.]), 0, 'Red')
         """
         with self._lock:
-            told = self._set_of_step()
-            if self.step is None or told is None or isinstance(told, Ball):
-                return None
-            sets = told.sets()
-            arms = sets[min(self.step, len(sets) - 1)]
-            same = np.flatnonzero((arms == getattr(self._own, "action", self._recent[-1])).all(axis=1))
-            return int(same[0]) if len(same) else None
+            known: int | None = getattr(self._own, "arm", None)
+            return self._arm_in(self._set_of_step()) if known is None else known
 
     @property
     def name(self) -> str | None:
-        """The name of the last action, where its set has names: see `Finite`, also for `act(arms)`."""
+        """The name of the last action, see `Finite`; None if it has none.
+
+        That of the arms of its step if these have names, else that in the set that the policy was started on.
+
+        >>> import fastlbm as lbm
+        >>> songs = lbm.Finite([[1.0, 0.0], [0.0, 1.0]], names=["Blue", "Red"])
+        >>> live = lbm.Random().start(songs, seed=1)
+        >>> live.act(["Red"]), live.arm, live.name
+        (array([0., 1.]), 0, 'Red')
+        >>> live.observe("Blue", 0.4)
+        >>> live.arm, live.name
+        (0, 'Blue')
+        """
         with self._lock:
             told, arm = self._set_of_step(), self.arm
-            return told.names[arm] if isinstance(told, Finite) and told.names and arm is not None else None
+            if names_of(told) is None:
+                told, arm = self.actions, self._arm_in(self.actions)
+            names = names_of(told)
+            return None if names is None or arm is None else names[arm]
+
+    def _arm_in(self, actions: ActionSet | None) -> int | None:
+        """The number of the last action in a set."""
+        action = getattr(self._own, "action", self._recent[-1])
+        return None if self.step is None else arm_of(action, actions, self.step)
 
     def _set_of_step(self) -> ActionSet | None:
         """What the last action was chosen from; None if it was told in another life."""
@@ -211,10 +227,11 @@ class Live(Displayed):
     def act(self, arms: ArrayLike | Finite | None = None) -> Array:
         """The action (d,) of the next step, which is `t` - 1 afterwards.
 
-        `arms` (K, d), or a `Finite` with names, are those that can be played now, any number of them at any
-        step. Later ones are not known: an agent that plans takes them to be like those before, see
-        agents/offers.py. Every agent can do that but `OM` and `OMBlock`, which plan whole blocks, those with
-        `switch` and `Corral` with `smooth`, which repeat them, and `Cyclic`.
+        `arms` (K, d), or a `Finite` with names, or names of the set that the policy was started on, are those
+        that can be played now, any number of them at any step. Later ones are not known: an agent that plans
+        takes them to be like those before, see agents/offers.py. Every agent can do that but `OM` and
+        `OMBlock`, which plan whole blocks, those with `switch` and `Corral` with `smooth`, which repeat them,
+        and `Cyclic`.
 
         >>> import fastlbm as lbm
         >>> live = lbm.Rolling(m=1, gamma=-2.0).start(lbm.Ball(2), seed=0)
@@ -223,7 +240,7 @@ class Live(Displayed):
         >>> live.act([[0.0, 1.0]]), live.arm
         (array([0., 1.]), 0)
         """
-        told = None if arms is None else self._checked_arms(arms)
+        told = None if arms is None else offered_arms(arms, self.actions)
         with self._lock:
             if told is None:
                 self.actions.require(self.t + 1)
@@ -244,12 +261,6 @@ class Live(Displayed):
             self._push(action[None])
             self._give(action, told or self.actions)
             return action
-
-    def _checked_arms(self, arms: ArrayLike | Finite) -> Finite:
-        told = arms if isinstance(arms, Finite) else Finite(arms)
-        if told.d != self.actions.d:
-            raise ValueError(f"arms must have the dimension of the actions, {self.actions.d}, got {told.d}")
-        return told
 
     def _change_policy(self, offered: bool) -> None:
         """From the set to arms that are offered, or back: what was learned stays, plans are made anew."""
@@ -278,9 +289,10 @@ class Live(Displayed):
         """These were played last."""
         self._recent = np.concatenate((self._recent, actions))[-len(self._recent) :]
 
-    def _give(self, action: Array, told: ActionSet) -> None:
-        """The last step was this thread's."""
-        self._own.step, self._own.action, self._own.told = self.t - 1, action.copy(), told
+    def _give(self, action: Array, told: ActionSet, arm: int | None = None) -> None:
+        """The last step was this thread's; `arm` is the number of the action in the set, if that was told."""
+        own = self._own
+        own.step, own.action, own.told, own.arm = self.t - 1, action.copy(), told, arm
 
     def _ensure_block(self) -> None:
         """There is something to play afterwards; a plan that takes long can be interrupted and made later."""
@@ -310,7 +322,7 @@ class Live(Displayed):
 
         From several threads the last one is that of the calling thread, see the top of the class.
         """
-        y = _reward("y", y)
+        y = one_reward("y", y)
         with self._lock:
             if self.t == 0:
                 raise ValueError("update must come after act: there is no step to reward yet")
@@ -331,6 +343,8 @@ class Live(Displayed):
     def observe(self, action: ArrayLike, y: float | None = None) -> None:
         """Somebody else chose an action (d,) of the unit ball, with the reward y; None if there is none yet.
 
+        Where the set of the policy has names, one of them is an action as well.
+
         It takes a step, counts as played and is learned from, at once, with the feature that it really had.
         A reward that comes later is told by `update` with the step. The block that the agent was playing ends
         there: what it brought is learned by the agent's rule (O3M and OM leave out the first m actions of a
@@ -343,28 +357,28 @@ class Live(Displayed):
         >>> live.t, live.theta
         (1, array([0.3, 0.4]))
         """
-        row = validation.array("action", action, (self.actions.d,))
-        validation.in_ball("action", row)
-        reward = math.nan if y is None else _reward("y", y)
+        row, arm = one_action(action, self.actions)
+        reward = math.nan if y is None else one_reward("y", y)
         with self._lock:
             window = np.concatenate((self._recent[len(self._recent) - self._policy.span :], row[None]))
             self._watch(row[None], np.array([reward]))
             if y is None:
                 self._pending.expect(self.t - 1, window)
-            self._give(row, self.actions)
+            self._give(row, self.actions, arm)
 
     def replay(self, actions: ArrayLike, rewards: ArrayLike) -> Live:
         """A whole log: actions (n, d) that somebody played, one step each, and rewards (n,), NaN for none.
 
-        As `observe` for each, at once; rewards that are missing are given up. Returns itself.
+        As `observe` for each, at once; n names are actions as well. Rewards that are missing are given up.
+        Returns itself.
 
         >>> import fastlbm as lbm
         >>> live = lbm.OFUL(horizon=100).start(lbm.Ball(2), seed=0)
         >>> live.replay([[1.0, 0.0], [0.0, 1.0]], [0.5, float("nan")]).theta
         array([0.25, 0.  ])
         """
-        rows = validation.in_ball("actions", validation.array("actions", actions, (None, self.actions.d)))
-        y = _rewards(rewards, len(rows))
+        rows = many_actions(actions, self.actions)
+        y = many_rewards(rewards, len(rows))
         with self._lock:
             for i in range(0, len(rows), _STRETCH):
                 self._watch(rows[i : i + _STRETCH], y[i : i + _STRETCH])
@@ -432,18 +446,3 @@ class Live(Displayed):
             self._offered, self._plans_before = found.offered, found.plans
             self._own = threading.local()
         return self
-
-
-def _reward(name: str, y: Any) -> float:
-    y = y.item() if isinstance(y, np.ndarray) and y.ndim == 0 else y
-    return validation.real(name, y, low=-validation.LARGEST, high=validation.LARGEST)
-
-
-def _rewards(rewards: ArrayLike, n: int) -> Array:
-    """Rewards (n,), of which some may be NaN."""
-    try:
-        y = np.array(rewards, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"rewards must be an array of real numbers: {error}") from None
-    validation.bounded("rewards", validation.array("rewards", np.where(np.isnan(y), 0.0, y), (n,)))
-    return y

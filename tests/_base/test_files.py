@@ -136,6 +136,20 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_an_error_names_the_file_that_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the one beside it, which nobody knows."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "full").touch()
+    for path, kind in ((tmp_path / "none" / "a.bin", FileNotFoundError), (tmp_path / "folder", OSError)):
+        with pytest.raises(kind) as raised:
+            files.write_atomically(path, b"new")
+        assert str(raised.value).endswith(f": {str(path)!r}")
+        assert files.PARTIAL not in str(raised.value)
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(errno.ENOSPC, "no room")))
+    with pytest.raises(OSError, match=r"no room: '.*a\.bin'$"):
+        files.write_atomically(tmp_path / "a.bin", b"new")
+
+
 @pytest.mark.parametrize(
     ("code", "fails"), [(errno.EINVAL, False), (errno.ENOTSUP, False), (errno.EIO, True)]
 )

@@ -157,7 +157,7 @@ def test_a_set_and_told_arms_may_take_turns() -> None:
     live = AGENTS["Rolling"].start(SONGS, seed=0)
     for t in range(40):
         action = live.act(SONGS.arms[t % 5 : t % 5 + 1]) if t % 7 < 3 else live.act()
-        assert live.name is None if t % 7 < 3 else live.name == SONGS.names[live.arm]
+        assert live.name == SONGS.names[t % 5 if t % 7 < 3 else live.arm]
         live.update(reward(action, t))
     assert live.plans >= 20
 
