@@ -194,13 +194,13 @@ class KernelCache:
 
     def save_overload(self, types: Any, result: Any) -> None:
         """Keep what was compiled for these types, where that is possible."""
-        try:
-            with NOTICE.shown():
+        with NOTICE.shown():  # Python may look for garbage at the end, which takes a while after so much
+            try:
                 self._save(types, result)
-        finally:
-            name = self._file(types, result.codegen)
-            for place in self.places:
-                _together.release(place / name)
+            finally:
+                name = self._file(types, result.codegen)
+                for place in self.places:
+                    _together.release(place / name)
 
     def _save(self, types: Any, result: Any) -> None:
         if not self._sources.are_unchanged():

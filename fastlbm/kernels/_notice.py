@@ -14,7 +14,8 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -67,6 +68,7 @@ class Notice:
             if time.time() - self._ended > STAY:
                 self._began = time.time()
             if somebody_looks():
+                _bars()
                 over = threading.Event()
                 thread = threading.Thread(target=self._show, args=(over,), daemon=True)
                 thread.start()
@@ -155,11 +157,26 @@ def _files(place: Path) -> int:
     return sum(1 for _ in place.glob("*.nbc"))
 
 
-def _make_bar(words: str, began: float) -> Any:
+def _size() -> dict[str, int]:
+    """Of a terminal that does not know it, on which nothing would be drawn; nothing for all others."""
+    with suppress(AttributeError, OSError, ValueError):
+        if 0 in os.get_terminal_size(sys.stderr.fileno()):
+            return {"ncols": 80, "nrows": 24}
+    return {}
+
+
+@cache
+def _bars() -> Any:
+    """The class of bars, imported by who compiles: filters of warnings are those of all threads."""
     with warnings.catch_warnings(action="ignore"):  # of a notebook without widgets: plain text will do
         from tqdm.auto import tqdm
 
-    bar = tqdm(desc=words, bar_format="{desc} [{elapsed}]", leave=False, delay=1e-9)  # not before it is set
+    return tqdm
+
+
+def _make_bar(words: str, began: float) -> Any:
+    # Without the delay it would be drawn before it is known when it began.
+    bar = _bars()(desc=words, bar_format="{desc} [{elapsed}]", leave=False, delay=1e-9, **_size())
     bar.start_t = began
     bar.refresh()
     return bar
