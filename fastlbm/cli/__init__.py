@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _has_readers() -> bool:
     """Whether somebody reads what is printed; if not, the rest of it is dropped."""
     try:
-        sys.stdout.flush()
+        print(flush=True)
     except BrokenPipeError:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
