@@ -12,8 +12,8 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .kernels import _cache, _jit, _together, search
+from .kernels._notice import NOTICE
 from .kernels.rewards import make_history
 from .kernels.stepping import play_step, play_steps
 from .kernels.weighing import Weighing
@@ -63,22 +64,13 @@ def compile_all() -> None:
         return
     calls = deque(CALLS)
     processes = min(PROCESSES, _together.cores())
-    bar = _together.make_bar() if is_cold() else None
-    with ThreadPoolExecutor(processes) as pool:
-        running = [pool.submit(_in_process, calls) for _ in range(processes)]
-        while bar is not None and wait(running, timeout=0.2).not_done:
-            bar.n = _kernels_kept()
-            bar.refresh()
-    if bar is not None:
-        bar.close()
-    for process in running:
-        process.result()
-
-
-def _kernels_kept() -> int:
     kept = _jit.cache_of(search.search)
     assert kept is not None
-    return sum(1 for place in kept.places for _ in place.glob("*.nbc"))
+    NOTICE.look_at(kept.places)
+    with NOTICE.shown() if is_cold() else nullcontext(), ThreadPoolExecutor(processes) as pool:
+        running = [pool.submit(_in_process, calls) for _ in range(processes)]
+    for process in running:
+        process.result()
 
 
 #: What the second process of a first run compiles: what the first process, which goes through the calls of an

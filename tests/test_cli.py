@@ -95,7 +95,7 @@ def test_plan_of_a_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["plan", *MODEL, "--L", "5"]) == 0
+    assert cli.main(["plan", *MODEL, "--L", "5", "--out", "plan.png"]) == 0
     rows, facts = _read(capsys.readouterr().out, 7)
     plan = fastlbm.best_block(fastlbm.LBM(THETA), 5)
     assert [row[0] for row in rows] == [str(step) for step in range(1, 8)]
@@ -123,11 +123,12 @@ def test_plan_of_a_cycle(
     _check_png(path)
 
 
+@pytest.mark.parametrize("out", [[], ["--out", "-"]])
 def test_plan_without_a_picture(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    out: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["plan", *MODEL, "--m", "0", "--cycle", "1", "--A0", "I", "--out", "-"]) == 0
+    assert cli.main(["plan", *MODEL, "--m", "0", "--cycle", "1", "--A0", "I", *out]) == 0
     assert "picture" not in capsys.readouterr().out
     assert not list(tmp_path.iterdir())
 

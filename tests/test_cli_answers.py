@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,10 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import config
 
 import fastlbm as lbm
 from fastlbm import cli
-from fastlbm.cli.printing import telling_of_compiling
+from fastlbm.cli.printing import complain, telling_of_compiling
 from fastlbm.cli.upkeep import _commands, completion_script, fish_script
 from tests.experiments.conftest import TEXT
 
@@ -114,7 +117,7 @@ def test_pictures_are_not_replaced_without_being_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    plan = ["plan", *MODEL, "--L", "2"]
+    plan = ["plan", *MODEL, "--L", "2", "--out", "plan.png"]
     (tmp_path / "plan.png").write_text("mine")
     assert cli.main(plan) == 2
     assert (
@@ -205,29 +208,99 @@ def test_fish_completes(typed: str, offered: set[str], tmp_path: Path) -> None:
 
 COMPILE = """
 import sys
-from fastlbm.cli.printing import telling_of_compiling
-import numba
+from fastlbm.cli.printing import complain, telling_of_compiling
+from fastlbm.kernels._jit import kernel
 with telling_of_compiling(quiet=sys.argv[1] == "quiet"):
-    numba.njit(lambda x: x + 1)(1)
-    numba.njit(lambda x: x + 2)(1)
-numba.njit(lambda x: x + 3)(1)
+    kernel(lambda x: x + 1)(1)
+    kernel(lambda x: x + 2)(1)
+kernel(lambda x: x + 3)(1)
 """
 
 
-@pytest.mark.parametrize("mode", ["told", "quiet"])
-def test_whoever_waits_for_the_compiler_is_told_so_once(mode: str) -> None:
-    done = subprocess.run([sys.executable, "-c", COMPILE, mode], capture_output=True, text=True, check=True)
-    assert done.stderr.count("fastlbm: compiling for this machine") == (mode == "told")
-    assert len(done.stderr.splitlines()) == (mode == "told")
+@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs the compiler")
+@pytest.mark.parametrize(("mode", "told"), [("told", "0"), ("quiet", "0"), ("told", "1")])
+def test_whoever_waits_for_the_compiler_is_told_so_once(mode: str, told: str) -> None:
+    environment = {**os.environ, "FASTLBM_QUIET": told}
+    command = [sys.executable, "-c", COMPILE, mode]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    expected = (mode, told) == ("told", "0")
+    assert done.stderr.count("fastlbm: compiling for this machine") == expected
+    assert len(done.stderr.splitlines()) == expected
 
 
-def test_a_terminal_shows_how_many_functions_are_compiled(
+@pytest.mark.parametrize("before", [None, "0", "1"])
+def test_quiet_is_over_with_the_command(before: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FASTLBM_QUIET", raising=False)
+    if before is not None:
+        monkeypatch.setenv("FASTLBM_QUIET", before)
+    with telling_of_compiling(quiet=True):
+        assert os.environ["FASTLBM_QUIET"] == "1"
+    assert os.environ.get("FASTLBM_QUIET") == before
+    with telling_of_compiling():
+        assert os.environ.get("FASTLBM_QUIET") == before
+
+
+def test_sentences_do_not_stick_to_a_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    from tqdm.auto import tqdm
+
+    with tqdm(total=3, file=sys.stderr) as bar:
+        bar.refresh()
+        complain("something is wrong")
+    assert re.search(r"\r *\rfastlbm: something is wrong\n", capsys.readouterr().err)
+
+
+def test_whoever_reads_the_first_line_only_is_told_nothing(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(TEXT)
+    command = [sys.executable, "-m", "fastlbm", "study", "small.toml", "--quiet", "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])}
+    for _ in range(2):  # computed, and from its folder
+        process = subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()  # nobody reads at all
+        assert process.stderr.read() == b""
+        process.stderr.close()
+        assert process.wait() == 0
+
+
+def test_a_broken_pipe_elsewhere_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import numba
+    def broken(*_: object, **__: object) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
 
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with telling_of_compiling():
-        numba.njit(lambda x: x + 1)(1)
-    if not numba.config.DISABLE_JIT:
-        assert "functions compiled" in capsys.readouterr().err
+    monkeypatch.setattr("fastlbm.planning.bounds.opt_bounds", broken)
+    assert cli.main(["bounds", *MODEL, "--T", "9"]) == 2
+    assert "Broken pipe" in capsys.readouterr().err
+
+
+def test_theta_may_begin_with_a_minus(capsys: pytest.CaptureFixture[str]) -> None:
+    rest = ["--m", "1", "--gamma", "-2e0", "--L", "2"]
+    found = answer(["plan", "--theta", "-0.6,0.8", *rest], capsys)
+    assert found == answer(["plan", "--theta=-0.6,0.8", *rest], capsys)
+    assert found["total"] == pytest.approx(lbm.best_block(lbm.LBM([-0.6, 0.8], m=1, gamma=-2.0), 2).value)
+    assert "A0 must" in _complaint(["plan", *MODEL, "--A0", "-1,2"], capsys)
+    assert "theta must lie" in _complaint(["bounds", "--theta", "-.6,-1", "--T", "3"], capsys)
+
+
+def _complaint(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert cli.main(arguments) == 2
+    return capsys.readouterr().err
+
+
+def test_mistakes_in_arguments_are_told_before_those_about_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "plan.png").touch()
+    plan = ["plan", *MODEL, "--out", str(tmp_path / "plan.png")]
+    for wrong, words in [
+        (["--L", "0"], "L must be an integer >= 1, got 0"),
+        (["--cycle", "0"], "period must be an integer >= 1, got 0"),
+        (["--cycle-up-to", "-1"], "max_period must be an integer >= 1, got -1"),
+        (["--seed", "-1"], "seed must be an integer >= 0"),
+        (["--m", "inf"], "a block needs a finite memory"),
+        ([], "which exists: --force replaces it"),
+    ]:
+        assert words in _complaint([*plan, *wrong], capsys)

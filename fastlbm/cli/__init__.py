@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
+import sys
 import warnings
 from collections.abc import Sequence
 
 from .._version import __version__
 from . import model, studies, upkeep
+from .options import join_negative
 from .printing import complain, print_warning
 
 #: The largest numbers that commands take: beyond them a plan does not fit into memory, or never ends.
@@ -50,22 +53,40 @@ def main(argv: Sequence[str] | None = None) -> int:
             warnings.showwarning = print_warning
             _refuse_huge(options)
             code: int = options.run(options)
+            print(end="", flush=True)
     except KeyboardInterrupt:
         complain("stopped" + kept)
         return 130
     except MemoryError as error:
         complain(f"this needs more memory than there is: choose smaller numbers. {error}".strip())
         return 2
+    except BrokenPipeError as error:
+        if _has_readers():
+            complain(str(error))
+            return 2
+        return 0  # as in `fastlbm ... | head`: whoever read has seen enough
     except (ValueError, OSError, OverflowError) as error:  # about an argument, a file or a folder
         complain(str(error) or type(error).__name__)
         return 2
     return code
 
 
+def _has_readers() -> bool:
+    """Whether somebody reads what is printed; if not, the rest of it is dropped."""
+    try:
+        print(flush=True)
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+        return False
+    return True
+
+
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = _parser()
     try:
-        options = parser.parse_args(argv)
+        options = parser.parse_args(join_negative(sys.argv[1:] if argv is None else argv))
     except ValueError:  # of argparse itself, for the value "--"; or the value becomes an empty list
         options = argparse.Namespace(value=[])
     if [] in vars(options).values():

@@ -19,7 +19,7 @@ def add_commands(commands: Commands[Parser]) -> None:
         commands,
         "plan",
         _plan,
-        help="plan the best block or cycle of a model, as a table and a picture",
+        help="plan the best block or cycle of a model, as a table or a picture",
         description="Plan the best block of m+L actions in the unit ball or the best cycle.",
     )
     add_model(plan)
@@ -33,9 +33,8 @@ def add_commands(commands: Commands[Parser]) -> None:
     )
     plan.add_argument(
         "--out",
-        default="plan.png",
         metavar="FILE",
-        help="The picture is written to FILE; there is none for a dash (-). The default is %(default)s.",
+        help="A picture is written to FILE, such as plan.png. There is none without this, or for a dash (-).",
     )
     plan.add_argument(
         "--html",
@@ -71,11 +70,14 @@ def _model(options: argparse.Namespace) -> LBM:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    load("matplotlib.figure", "matplotlib.backends.backend_agg", "fastlbm.plots")
-    from .. import plots
-
     env = _model(options)
-    path = None if options.out == "-" else plots.picture_path(options.out, replace=options.force)
+    _check_lengths(options)
+    path = None
+    if options.out not in (None, "-"):
+        load("matplotlib.figure", "matplotlib.backends.backend_agg", "fastlbm.plots")
+        from .. import plots
+
+        path = plots.picture_path(options.out, replace=options.force)
     html = None
     if options.html is not None:
         from ..experiments.export import new_file
@@ -104,6 +106,19 @@ def _plan(options: argparse.Namespace) -> int:
     for name, value in facts.items():
         print(f"{name:<12} {_shown(value)}")
     return 0
+
+
+def _check_lengths(options: argparse.Namespace) -> None:
+    """Before anything is said of files; the planners use the same words."""
+    from .._base import validation
+
+    names = {"L": "L", "cycle": "period", "cycle_up_to": "max_period"}
+    for option, name in names.items():
+        if getattr(options, option) is not None:
+            validation.integer(name, getattr(options, option), low=1)
+    if options.cycle is None and options.cycle_up_to is None:
+        validation.memory("env.m", options.m, allow_inf=False)
+    validation.generator("seed", options.seed)
 
 
 def _shown(value: Any) -> str:

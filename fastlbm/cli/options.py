@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 Commands = argparse._SubParsersAction
 Parser = argparse.ArgumentParser
@@ -39,7 +39,7 @@ def add_model(command: Parser) -> None:
         type=numbers,
         required=True,
         metavar="X,Y,...",
-        help="The parameter has a norm of at most 1. Write --theta=-0.6,0.8 if it begins with a minus.",
+        help="The parameter has a norm of at most 1.",
     )
     command.add_argument(
         "--m", type=float, default=2, help="The memory holds m actions. The default is %(default)s."
@@ -59,6 +59,22 @@ def add_model(command: Parser) -> None:
     command.add_argument(
         "--seed", type=integer, default=0, help="The search draws from this seed. The default is %(default)s."
     )
+
+
+def join_negative(arguments: Sequence[str]) -> list[str]:
+    """The arguments with negative numbers tied to their options: argparse takes a list of them for an option.
+
+    >>> join_negative(["plan", "--theta", "-0.6,0.8", "--json"])
+    ['plan', '--theta=-0.6,0.8', '--json']
+    """
+    joined: list[str] = []
+    for word in arguments:
+        before = joined[-1] if joined else ""
+        if re.match(r"-(\d|\.\d|inf)", word) and re.fullmatch(r"--[^=]+", before):
+            joined[-1] = f"{before}={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def integer(text: str) -> int:

@@ -14,7 +14,11 @@ from .._base.interrupts import deferred
 
 
 def complain(words: str) -> None:
-    print(f"fastlbm: {words}", file=sys.stderr)
+    """Say what is wrong, on a line of its own: bars of progress make room for it."""
+    bars = sys.modules.get("tqdm.auto")
+    room = contextlib.nullcontext() if bars is None else bars.tqdm.external_write_mode(file=sys.stderr)
+    with room:
+        print(f"fastlbm: {words}", file=sys.stderr)
 
 
 def print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -47,67 +51,29 @@ def yes(fact: bool) -> str:
 
 @contextlib.contextmanager
 def telling_of_compiling(quiet: bool = False) -> Iterator[None]:
-    """Whoever waits for the compiler is told so, once; on a terminal with the number of functions so far."""
+    """Whoever waits for the compiler is told so: by the core on a terminal, elsewhere here, once."""
     with deferred():
         from numba.core.registry import cpu_target
 
         cpu_target.target_context.refresh()  # imports what threads would import at their first call
+    from ..kernels._notice import NOTICE
+
     before = os.environ.get("FASTLBM_QUIET")
-    os.environ["FASTLBM_QUIET"] = "1"  # the core, which tells whoever calls it from Python, is silent here
-    try:
-        with contextlib.nullcontext() if quiet else _told_of_compiling():
-            yield
-    finally:
-        if before is None:
-            del os.environ["FASTLBM_QUIET"]
-        else:
-            os.environ["FASTLBM_QUIET"] = before
-
-
-@contextlib.contextmanager
-def _told_of_compiling() -> Iterator[None]:
-    import numba.core.event
-
-    event: Any = numba.core.event  # without types
-
-    notice = _CompileNotice()
-
-    class Listener(event.Listener):  # type: ignore[misc]
-        def on_start(self, event: Any) -> None:
-            notice.begin()
-
-        def on_end(self, event: Any) -> None:
-            notice.end()
-
-    listener = Listener()
-    event.register("numba:compile", listener)
+    if quiet:
+        os.environ["FASTLBM_QUIET"] = "1"
+    NOTICE.in_words = _tell_of_compiling
     try:
         yield
     finally:
-        event.unregister("numba:compile", listener)
-        notice.close()
+        NOTICE.in_words = None
+        if before is not None:
+            os.environ["FASTLBM_QUIET"] = before
+        elif quiet:
+            os.environ.pop("FASTLBM_QUIET", None)
 
 
-class _CompileNotice:
-    """What is said while functions are compiled, one inside the other."""
-
-    def __init__(self) -> None:
-        self._done = 0
-        self._told = False
-
-    def begin(self) -> None:
-        if not self._told:
-            self._told = True
-            complain(
-                "compiling for this machine, which takes a minute or two and is kept for the next time; "
-                "`fastlbm compile` does all of it ahead"
-            )
-
-    def end(self) -> None:
-        self._done += 1
-        if sys.stderr.isatty():
-            print(f"\r{self._done} functions compiled ", end="", file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        if self._done and sys.stderr.isatty():
-            print(file=sys.stderr)
+def _tell_of_compiling() -> None:
+    complain(
+        "compiling for this machine, which takes a minute or two and is kept for the next time; "
+        "`fastlbm compile` does all of it ahead"
+    )

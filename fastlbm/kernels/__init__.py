@@ -42,7 +42,7 @@ from disk. With plain arithmetic and explicit fused multiply-adds the kernels ar
 Where compiled code is kept. In `__pycache__` beside the source, or in a directory of the user if that cannot
 be written to, under a digest of the sources (`_cache`). NUMBA_CACHE_DIR=DIR puts it elsewhere,
 FASTLBM_CACHE=0 neither reads nor writes any; `fastlbm doctor` prints the place. A first run is compiled by
-two processes (`_together`).
+two processes (`_together`), which is told where somebody looks (`_notice`).
 
 NUMBA_DISABLE_JIT=1 runs the core as plain Python: slow, but a debugger can step through it.
 """

@@ -31,6 +31,7 @@ import numpy as np
 from numba import config
 
 from . import _together
+from ._notice import NOTICE
 from ._probe import absent
 
 #: Folders of other digests that are left beside a new one: versions that take turns, or share a place.
@@ -164,6 +165,7 @@ class KernelCache:
         name = self._file(types, context.codegen())
         found = self._load(types, context, name)
         if found is None:
+            NOTICE.look_at(self.places)
             if self._is_core:
                 _together.begin(self.places, types)
             path = self._claim(name)
@@ -192,12 +194,13 @@ class KernelCache:
 
     def save_overload(self, types: Any, result: Any) -> None:
         """Keep what was compiled for these types, where that is possible."""
-        try:
-            self._save(types, result)
-        finally:
-            name = self._file(types, result.codegen)
-            for place in self.places:
-                _together.release(place / name)
+        with NOTICE.shown():  # Python may look for garbage at the end, which takes a while after so much
+            try:
+                self._save(types, result)
+            finally:
+                name = self._file(types, result.codegen)
+                for place in self.places:
+                    _together.release(place / name)
 
     def _save(self, types: Any, result: Any) -> None:
         if not self._sources.are_unchanged():

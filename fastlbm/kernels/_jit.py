@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from numba import config, njit, types
 
-from . import _cache, _link
+from . import _cache, _link, _notice
 
 # Numba's stubs know less than what is used here.
 _njit: Any = njit
@@ -80,6 +80,7 @@ def _decorator(
         chosen = {**OPTIONS, "forceinline": forceinline, **(options if LINKED else {})}
         compiled = _njit(**chosen)(function)
         if keep:
+            _notice.watch(compiled)
             _cache.attach(compiled, "linked" if LINKED else "plain")
         return linked(compiled) if LINKED else plain(compiled)
 

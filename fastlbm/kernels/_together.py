@@ -6,9 +6,8 @@ making it a second time. Nobody waits in a circle: who holds a kernel waits for 
 Meanwhile Python does not look for garbage: nearly all that Numba makes stays, and the search took a tenth of
 the time.
 
-Who finds a cache with nothing in it says so on a terminal or in a notebook and, for an episode with a search,
-starts a second process, which compiles what the first comes to last (see `precompile.beside`).
-`FASTLBM_BESIDE=0` in the environment does without the second process, `FASTLBM_QUIET=1` without the words.
+Who finds a cache with nothing in it, for an episode with a search, starts a second process, which compiles
+what the first comes to last (see `precompile.beside`). `FASTLBM_BESIDE=0` in the environment does without it.
 """
 
 from __future__ import annotations
@@ -19,12 +18,13 @@ import os
 import pickle
 import subprocess
 import sys
-import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
+
+from ._notice import NOTICE
 
 #: Seconds to wait for another process that compiles a kernel; then it is compiled here as well.
 PATIENCE = 60.0
@@ -32,7 +32,6 @@ PATIENCE = 60.0
 _claims: dict[Path, FileLock] = {}
 _cold: bool | None = None  # whether nothing was kept when the first kernel was missing
 _second: subprocess.Popen[bytes] | None = None
-_bar: Any = None
 _collected = False  # whether Python collected garbage before something was claimed
 
 
@@ -46,7 +45,7 @@ def claim(path: Path) -> bool:
         lock.acquire(timeout=0)
     except Timeout:
         waited = True
-        with suppress(Timeout):
+        with suppress(Timeout), NOTICE.shown():
             lock.acquire(poll_interval=0.01)
     if lock.is_locked:
         _collect_garbage(False)
@@ -63,10 +62,6 @@ def release(path: Path) -> None:
             Path(lock.lock_file).unlink(missing_ok=True)
         if not _claims:
             _collect_garbage(True)
-        if _bar is not None:
-            _bar.update()
-            if not _claims:
-                _end_of_notice()
 
 
 def _collect_garbage(again: bool) -> None:
@@ -87,11 +82,9 @@ def release_all() -> None:
 
 def begin(places: list[Path], types: Any) -> None:
     """A kernel must be compiled for these types: where nothing is kept, do as above, once in a process."""
-    global _bar, _cold
+    global _cold
     if _cold is None:
         _cold = not any(next(place.glob("*.nbc"), None) for place in places)
-        if _cold:
-            _bar = make_bar()
     searches = any("memory" in getattr(kind, "fields", ()) for kind in types)
     if not (_cold and searches and _second is None) or os.environ.get("FASTLBM_BESIDE", "1") == "0":
         return
@@ -134,21 +127,3 @@ def _end_second() -> None:
     if _second is not None:
         _second.terminate()
         _second.wait()
-
-
-def make_bar() -> Any:
-    """Where somebody looks, what says what takes so long, and counts; None where nobody does, or is to."""
-    if os.environ.get("FASTLBM_QUIET", "0") == "1":
-        return None
-    if "ipykernel" not in sys.modules and (sys.stderr is None or not sys.stderr.isatty()):
-        return None
-    with warnings.catch_warnings(action="ignore"):  # of a notebook without widgets: plain text will do
-        from tqdm.auto import tqdm
-
-    return tqdm(desc="fastlbm compiles, once for this version and machine", unit=" kernels", leave=False)
-
-
-def _end_of_notice() -> None:
-    global _bar
-    bar, _bar = _bar, None
-    bar.close()
