@@ -174,7 +174,7 @@ class StudyResults(Displayed):
         if env not in self.envs:
             raise ValueError(
                 f"regret must be that of an LBM, whose best rewards can be computed; {env} is an environment "
-                'of your own: draw its "reward"'
+                'of your own: draw its "reward", or choose the others by envs (on the command line --envs)'
             )
         return self.envs[env]
 

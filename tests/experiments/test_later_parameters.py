@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import fastlbm as lbm
+from fastlbm import cli
 from fastlbm.experiments.parameters import of_env
 from fastlbm.experiments.results import StudyResults
 
@@ -81,3 +82,16 @@ def test_a_response_of_ones_own_is_told_by_its_name() -> None:
     assert of_env(env)["response"] == repr(env.response)
     frame = lbm.run_many(env, {"oful": lbm.OFUL(9)}, T=9, seeds=2).as_study().frame
     assert set(frame["response"]) == {repr(env.response)}
+
+
+def test_envs_leave_out_the_one_without_regret(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = folder / "regret.png"
+    command = ["plot", str(folder), "--kind", "regret", "--comparator", "best cycle"]
+    assert cli.main(command) == 2
+    told = capsys.readouterr().err
+    assert "own is an environment of your own" in told
+    assert "choose the others by envs (on the command line --envs)" in told
+    assert cli.main([*command, "--envs", "fade(decay=0.5),paper"]) == 0
+    assert out.exists()
+    assert cli.main([*command, "--envs", "paper,nobody", "--force"]) == 2
+    assert "envs must be one of 'paper', 'fade(decay=0.5)'" in capsys.readouterr().err
