@@ -7,7 +7,6 @@ array is no column; the manifest of a study has its theta.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from ..agents import Agent
 from ..model.lbm import LBM
 from ..running.own import name_of
+from . import strict_json
 from .own_types import Described
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def of_piece(key: str, env: Any, agent: Any, T: int) -> dict[str, Any]:
         "d": env.actions.d,
         **{name: float(shown.get(name, np.nan)) for name in ("m", "gamma", "sigma")},
         "agent_type": agent_type,
-        "agent_parameters": json.dumps(plain),
+        "agent_parameters": strict_json.dumps(plain),
     }
 
 

@@ -100,7 +100,8 @@ class StudyResults(Displayed):
     def export(self, path: str | os.PathLike[str], replace: bool = False) -> Path:
         """Write all rows, parameters included, to a .parquet, .csv or .json file, or `latex` to a .tex file.
 
-        A file that is there already is replaced only if `replace`.
+        All digits are there; JSON has an infinite number as the text "inf". A file that is there already is
+        replaced only if `replace`.
         """
         target = new_file("path", Path(path), ENDINGS, replace)
         if target.suffix.lower() == ".tex":
