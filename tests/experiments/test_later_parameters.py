@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import fastlbm as lbm
@@ -67,6 +69,17 @@ def test_a_plot_against_decay_has_all_of_its_values(results: StudyResults) -> No
     envs = ["fade(decay=0.5)", "fade(decay=1.0)"]
     (panel,) = results.plot(against="decay", envs=envs).axes
     assert next(list(line.get_xdata()) for line in panel.lines if len(line.get_xdata()) > 1) == [0.5, 1.0]
+
+
+def test_a_plot_against_m_has_infinity(tmp_path: Path) -> None:
+    env = {"theta": [0.6, 0.8], "gamma": -2.0, "decay": 0.5, "grid": {"m": [1, 3, math.inf]}}
+    results = lbm.Study.from_dict({**DOCUMENT, "env": {"e": env}}).run(tmp_path, progress=False)
+    (panel,) = results.plot(against="m").axes
+    assert [text.get_text() for text in panel.get_xticklabels()] == ["1", "3", "inf"]
+    line = panel.lines[0]
+    means = results.summary().set_index("env")["mean"]
+    assert list(line.get_xdata()) == [0, 1, 2]
+    np.testing.assert_allclose(line.get_ydata(), means[[f"e(m={m})" for m in (1, 3, "inf")]])
 
 
 def value(x: float, gamma: float) -> float:
