@@ -109,6 +109,9 @@ def _add_plot(commands: Commands[Parser]) -> None:
     plot.add_argument(
         "--agents", type=words, metavar="A,B,...", help="These agents are drawn, in this order; else all."
     )
+    plot.add_argument(
+        "--envs", type=words, metavar="A,B,...", help="These environments are drawn, in this order; else all."
+    )
     plot.add_argument("--size", type=numbers, metavar="W,H", help="A figure is W by H inches.")
     plot.add_argument(
         "--out",
@@ -195,8 +198,8 @@ def _plot(options: argparse.Namespace) -> int:
     if first != path:
         plots.picture_path(str(first), replace=options.force)
     results = read_folder(options.dir)
-    look = {"against": options.against, "agents": options.agents, "T": options.T, "size": options.size}
-    look["progress"] = progress()
+    look = {"against": options.against, "agents": options.agents, "envs": options.envs, "T": options.T}
+    look |= {"size": options.size, "progress": progress()}
     with telling_of_compiling():
         figures = results.figures(options.kind, options.comparator, options.band, **look)
     for each in plots.save_pages(figures, path):

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections.abc import Callable
+from math import floor, isfinite, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._base import files
+from . import strict_json
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: A p-value from which on an agent counts as no worse than the best one.
 SIGNIFICANT = 0.05
+#: Rows of which the texts are in memory at once.
+_ROWS_AT_ONCE = 50_000
 
 
 def new_file(
@@ -57,8 +62,30 @@ def _csv(frame: pd.DataFrame) -> bytes:
 
 
 def _json(frame: pd.DataFrame) -> bytes:
-    text: str = frame.to_json(orient="records", double_precision=15)
-    return text.encode()
+    """A list of rows, with all digits: pandas itself writes 15 of 17.
+
+    A number that is not there is null, an infinite one the text "inf" or "-inf": JSON has none.
+    """
+    parts = []
+    for begin in range(0, len(frame), _ROWS_AT_ONCE):
+        some = frame.iloc[begin : begin + _ROWS_AT_ONCE]
+        fields = [_json_fields(str(name), some[name]) for name in some]
+        parts.append("},\n{".join(map(",".join, zip(*fields, strict=True))).encode())
+    return b"[{" + b"},\n{".join(parts) + b"}]\n" if parts else b"[]\n"
+
+
+def _json_fields(name: str, column: pd.Series) -> list[str]:
+    """The name with the value of each row; each value is written once."""
+    codes, values = column.factorize(use_na_sentinel=False)
+    begin = json.dumps(name) + ":"
+    texts = [begin + _json_text(value) for value in values.tolist()]
+    return [texts[code] for code in codes.tolist()]
+
+
+def _json_text(value: Any) -> str:
+    if type(value) is float and isfinite(value):
+        return repr(value)
+    return "null" if value != value else strict_json.dumps(value)
 
 
 #: How a file of rows is made, by its ending.
@@ -122,8 +149,6 @@ def latex_table(
 
 def _latex_cell(row: Any) -> str:
     """The mean and its interval, with as many digits as the interval's width allows."""
-    from math import floor, isfinite, log10
-
     width = float(row["high"] - row["low"])
     scale = width if width > 0.0 and isfinite(width) else abs(float(row["mean"])) / 100.0
     digits = min(max(1 - floor(log10(scale)), 0), 6) if scale > 0.0 else 1

@@ -7,8 +7,7 @@ array is no column; the manifest of a study has its theta.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from ..agents import Agent
 from ..model.lbm import LBM
 from ..running.own import name_of
+from . import strict_json
 from .own_types import Described
 
 if TYPE_CHECKING:
@@ -31,8 +31,19 @@ _LONGEST_TEXT = 100
 _LONGEST_THETA = 100
 
 
-def of_env(env: Any) -> dict[str, Any]:
-    """The parameters of an environment by the name of their column.
+def later_names(envs: Iterable[Any]) -> list[str]:
+    """What the paper's model does not have and one of these has: all models of a study then say theirs.
+
+    >>> later_names([LBM([1.0], m=1, gamma=-1.0), LBM([1.0], m=1, gamma=-1.0, decay=0.5)])
+    ['decay']
+    """
+    models = [env for env in envs if isinstance(env, LBM)]
+    paper = LBM._LATER
+    return [name for name in paper if any(getattr(model, name) != paper[name] for model in models)]
+
+
+def of_env(env: Any, later: Iterable[str] | None = None) -> dict[str, Any]:
+    """The parameters of an environment by the name of their column; `later` are those of `later_names`.
 
     >>> from fastlbm import LBM
     >>> of_env(LBM([0.6, 0.8], m=1, gamma=-2.0))
@@ -41,7 +52,9 @@ def of_env(env: Any) -> dict[str, Any]:
     if not isinstance(env, LBM):  # its set is not asked for: it may have to be made first
         return _type_and_arguments("env", env)
     found = {name: getattr(env, name) for name in OF_ENV} | {"actions": type(env.actions).__name__.lower()}
-    found |= {name: getattr(env, name) for name, paper in env._LATER.items() if getattr(env, name) != paper}
+    for name in later_names([env]) if later is None else later:
+        value = getattr(env, name)
+        found[name] = value if isinstance(value, (float, str)) else repr(value)  # a response of one's own
     return found | ({"K": env.actions.K} if hasattr(env.actions, "K") else {})
 
 
@@ -97,15 +110,17 @@ def of_piece(key: str, env: Any, agent: Any, T: int) -> dict[str, Any]:
         "d": env.actions.d,
         **{name: float(shown.get(name, np.nan)) for name in ("m", "gamma", "sigma")},
         "agent_type": agent_type,
-        "agent_parameters": json.dumps(plain),
+        "agent_parameters": strict_json.dumps(plain),
     }
 
 
-def setting(key: str, names: Mapping[str, Any], env: Any, agent: Any) -> dict[str, Any]:
+def setting(
+    key: str, names: Mapping[str, Any], env: Any, agent: Any, later: Iterable[str] | None = None
+) -> dict[str, Any]:
     """What the manifest says of the pieces KEY-A-B.parquet: names, parameters and theta."""
     theta = getattr(env, "theta", ())
     vector = {"theta": np.asarray(theta).tolist()} if 0 < len(theta) <= _LONGEST_THETA else {}
-    return {"key": key, **names, **of_env(env), **vector, **of_agent(agent)}
+    return {"key": key, **names, **of_env(env, later), **vector, **of_agent(agent)}
 
 
 def as_columns(rows: Sequence[Mapping[str, Any]], index: np.ndarray) -> dict[str, Any]:

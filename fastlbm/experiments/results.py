@@ -101,7 +101,8 @@ class StudyResults(Displayed):
     def export(self, path: str | os.PathLike[str], replace: bool = False) -> Path:
         """Write all rows, parameters included, to a .parquet, .csv or .json file, or `latex` to a .tex file.
 
-        A file that is there already is replaced only if `replace`.
+        All digits are there; JSON has an infinite number as the text "inf". A file that is there already is
+        replaced only if `replace`.
         """
         target = new_file("path", Path(path), ENDINGS, replace)
         if target.suffix.lower() == ".tex":
@@ -181,7 +182,7 @@ class StudyResults(Displayed):
         if env not in self.envs:
             raise ValueError(
                 f"regret must be that of an LBM, whose best rewards can be computed; {env} is an environment "
-                'of your own: draw its "reward"'
+                'of your own: draw its "reward", or choose the others by envs (on the command line --envs)'
             )
         return self.envs[env]
 

@@ -13,7 +13,8 @@ of the numbers that made it, and a digest of its key, its seeds, this version an
 
 Anything that reads Parquet and JSON reads a folder: join the rows of pieces/*.parquet with the `settings` of
 the manifest on `key`; the current ones are those of the study, and `study.seeds` is how many seeds count. A
-piece that was computed twice repeats rows: a row is one of a key, a seed and a step. In Polars:
+piece that was computed twice repeats rows: a row is one of a key, a seed and a step. An infinite parameter is
+the text "inf" (`Infinity`, which is no JSON, in some older folders). In Polars:
 
     manifest = json.load(open("DIR/manifest.json"))
     settings = pl.DataFrame(manifest["settings"], infer_schema_length=None).filter("current")
@@ -43,6 +44,7 @@ from filelock import FileLock, Timeout
 
 from .._base import files
 from .._version import NUMBERS, __version__
+from . import strict_json
 from .pieces import (
     COLUMNS,
     Columns,
@@ -66,6 +68,8 @@ FORMAT, VERSION = "fastlbm study", 2
 MOST_FILES = 5000
 #: What a manifest must have, and of which type.
 MANIFEST = {"name": str, "fingerprint": str, "study": dict}
+#: Where a manifest says which texts of its study are numbers that JSON has not.
+_NO_JSON = "infinite"
 #: What a manifest says of where it comes from.
 _ORIGIN = ("versions", "machine")
 _NAME = re.compile(r"(\w+)-(0|[1-9]\d{0,17})-(0|[1-9]\d{0,17})\.parquet", re.ASCII)
@@ -146,8 +150,13 @@ class Store:
             **content,
             **origin(),
         }
-        settings = ",\n  ".join(json.dumps(mine) for mine in whole.pop("settings"))  # a line each
-        text = json.dumps(whole, indent=1).removesuffix("\n}") + f',\n "settings": [\n  {settings}\n ]\n}}\n'
+        if found := strict_json.places(content["study"]):
+            whole[_NO_JSON] = found
+        settings = ",\n  ".join(map(strict_json.dumps, whole.pop("settings")))  # a line each
+        text = (
+            strict_json.dumps(whole, indent=1).removesuffix("\n}")
+            + f',\n "settings": [\n  {settings}\n ]\n}}\n'
+        )
         files.write_atomically(self.out / "manifest.json", text.encode())
 
     def manifest(self) -> dict[str, Any] | None:
@@ -171,6 +180,10 @@ class Store:
         sound = isinstance(settings, list) and all(isinstance(mine, dict) for mine in settings)
         if not sound or not all(isinstance(content.get(key), kind) for key, kind in MANIFEST.items()):
             raise _damaged(path)
+        try:
+            strict_json.restore(content["study"], content.pop(_NO_JSON, ()))
+        except (LookupError, TypeError, ValueError):
+            raise _damaged(path) from None
         return dict(content)
 
     def facts(self) -> dict[str, Any]:

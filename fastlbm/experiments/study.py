@@ -27,7 +27,7 @@ from ..running.episode import play_episode, recorded_steps
 from . import grammar
 from .documents import UNNAMED
 from .grammar import Cell, Spec
-from .parameters import as_columns, of_agent, of_env, of_piece, setting
+from .parameters import as_columns, later_names, of_agent, of_env, of_piece, setting
 from .pieces import COLUMNS, Contents
 from .replay import replay
 from .results import StudyResults
@@ -116,8 +116,9 @@ class Study(Displayed):
 
     def _settings(self) -> list[dict[str, Any]]:
         """What the manifest says of the pieces of each cell."""
+        later = later_names(c.env for c in self.spec.cells)
         return [
-            setting(key, {"env": c.env_name, "agent": c.agent_name, "T": c.T}, c.env, c.agent)
+            setting(key, {"env": c.env_name, "agent": c.agent_name, "T": c.T}, c.env, c.agent, later)
             | ({} if c.instances is None else {"theta": None, "instances": "one for each seed"})
             for key, c in zip(self._keys, self.spec.cells, strict=True)
         ]
@@ -300,7 +301,8 @@ def _frame(spec: Spec, keys: Sequence[str], contents: Contents) -> pd.DataFrame:
         "T": np.array([c.T for c in spec.cells], dtype=np.int64)[cell],
     }
     values = {name: contents.column(name)[order] for name in COLUMNS}
-    told = [of_env(c.env) | of_agent(c.agent) for c in spec.cells]
+    later = later_names(c.env for c in spec.cells)
+    told = [of_env(c.env, later) | of_agent(c.agent) for c in spec.cells]
     return pd.DataFrame({**names, **values, **as_columns(told, cell)}, copy=False)  # nobody else has them
 
 

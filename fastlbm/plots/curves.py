@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from .._base.types import Array
@@ -94,6 +95,8 @@ def draw_against(
 ) -> Figure:
     """Points with bars over the values of a parameter, joined by lines, a panel for each title.
 
+    No axis reaches an infinite value: where there is one, all values are as far from each other.
+
     >>> import numpy as np
     >>> curve = Curve("mine", x=np.array([1, 2]), mean=np.ones(2), low=np.zeros(2), high=np.full(2, 2.0))
     >>> draw_against({"d=3": [curve]}, xlabel="m", ylabel="regret").axes[0].get_xlabel()
@@ -103,15 +106,21 @@ def draw_against(
     layout = lay_out_legend(looks, note, _legend_width(len(panels), size, axes))
     figure, drawn = make_panels(list(panels), xlabel, ylabel, size=size, axes=axes, below=layout.height)
     handles: dict[str, Any] = {}
+    every = np.unique([x for curves in panels.values() for curve in curves for x in curve.x])
+    endless = bool(np.isinf(every).any())
     for panel, curves in zip(drawn, panels.values(), strict=True):
         for curve in curves:
+            places = np.searchsorted(every, curve.x) if endless else curve.x
             error = abs(curve.mean - curve.low), abs(curve.high - curve.mean)
             look = looks[curve.label]
             bars = panel.errorbar(
-                curve.x, curve.mean, error, marker="o", markersize=3, linewidth=1.0, capsize=2, **look
+                places, curve.mean, error, marker="o", markersize=3, linewidth=1.0, capsize=2, **look
             )
             handles.setdefault(curve.label, bars)
-        tick_values(panel, (x for curve in curves for x in curve.x))
+        if endless:
+            panel.set_xticks(range(len(every)), [f"{x:g}" for x in every])
+        else:
+            tick_values(panel, (x for curve in curves for x in curve.x))
     for owner in [figure] if axes is None else drawn:
         place_legend(owner, (handles[label] for label in looks), layout, outside=axes is None)
     return figure

@@ -43,7 +43,7 @@ def gather(results: Any, notes: Sequence[str] = (), progress: bool | str = True)
         rows = results.paired_rows()
         usable, refused = _comparators(results, rows, progress)
         envs = {env: _environment(results, env, mine, usable[env]) for env, mine in rows.items()}
-        behaviour = _behaviour(results)
+        behaviour, own = _behaviour(results)
     words = list(dict.fromkeys([*notes, *(str(each.message) for each in told), *refused]))
     content: dict[str, Any] = as_plain(
         {
@@ -59,6 +59,7 @@ def gather(results: Any, notes: Sequence[str] = (), progress: bool | str = True)
             "parameters": ["T", *of_env_names(results.settings)],
             "envs": envs,
             "behaviour": behaviour,
+            "own": own,
             "notes": words,
         }
     )
@@ -98,8 +99,7 @@ def _environment(results: Any, env: str, rows: pd.DataFrame, kinds: list[str]) -
     """Curves and final values of all agents in an environment, as reward and as regret."""
     settings = results.settings
     mine = settings[settings["env"] == env]
-    told = mine.iloc[0][of_env_names(mine)].to_dict()
-    parameters = {name: _told(value) for name, value in told.items()}
+    parameters = {name: _or_inf(mine[name].iloc[0]) for name in of_env_names(mine)}
     curves: dict[str, Any] = {}
     for agent, every in rows.groupby("agent", sort=False):
         longest = every[every["T"] == every["T"].max()]
@@ -163,14 +163,16 @@ def _finals(results: Any, env: str, rows: pd.DataFrame, kinds: list[str]) -> lis
     return list(found.values())
 
 
-def _behaviour(results: Any) -> list[dict[str, Any]]:
+def _behaviour(results: Any) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
     """What agents did at the beginning of the first seeds, as long as the time allows.
 
-    All of them are shown in the first seed before one is shown in another; those of one's own are not.
+    All of them are shown in the first seed before one is shown in another. Those of one's own are not, nor is
+    one in an environment of one's own: they come by environment, to be told.
     """
     found: list[dict[str, Any]] = []
+    own: dict[str, list[str]] = {}
     if results.replay is None:
-        return found
+        return found, own
     begin = time.perf_counter()
     longest = results.settings.groupby(["env", "agent"], sort=False)["T"].max()
     first, *others = np.unique(results.frame["seed"])[:RUNS].tolist()
@@ -183,11 +185,13 @@ def _behaviour(results: Any) -> list[dict[str, Any]]:
                         "shown at work: it would take too long",
                         stacklevel=2,
                     )
-                return found
+                return found, own
             again = results.replay(env, agent, int(T), REPLAYED, seed)
             if again is not None:
                 found.append({"env": env, "agent": agent, "seed": seed, **again})
-    return found
+            elif not seed:
+                own.setdefault(env, []).append(agent)
+    return found, own
 
 
 def _environments(settings: pd.DataFrame) -> dict[str, Any]:
@@ -222,13 +226,13 @@ def _value(mine: pd.DataFrame, name: str) -> str:
 
 def _table(frame: pd.DataFrame) -> dict[str, Any]:
     columns = [name for name in frame if not frame[name].isna().all()]
-    rows = [[_told(value) for value in row] for row in frame[columns].astype(object).values.tolist()]
-    return {"columns": columns, "rows": rows}
+    rows = frame[columns].astype(object).values.tolist()
+    return {"columns": columns, "rows": [[_or_inf(value) for value in row] for row in rows]}
 
 
-def _told(value: Any) -> Any:
-    """The value, in a word if it is infinite, as a memory without end is: JSON has no such number."""
-    return "inf" if isinstance(value, float) and value == math.inf else value
+def _or_inf(value: Any) -> Any:
+    """The value, or the text of an infinite number, which the page shows as it is."""
+    return str(float(value)) if isinstance(value, (float, np.floating)) and math.isinf(value) else value
 
 
 def as_plain(value: Any) -> Any:

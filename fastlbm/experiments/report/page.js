@@ -18,8 +18,14 @@ function make(tag, properties, parent) {
 function shown(value) {
   if (value === null || value === undefined) return "";
   if (typeof value !== "number") return String(value);
+  if (!isFinite(value)) return value > 0 ? "inf" : "-inf";
   return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(4)));
 }
+// An infinite parameter is a text in the data: JSON has no such number.
+const ENDLESS = new Map([["inf", Infinity], ["-inf", -Infinity]]);
+const numberOf = (value) => (ENDLESS.has(value) ? ENDLESS.get(value) : Number(value));
+const isNumber = (value) => typeof value === "number" || ENDLESS.has(value);
+const isThere = (value) => value !== null && value !== undefined;
 function fade(colour, alpha) {
   const parts = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
   return `rgba(${parts.join(",")},${alpha})`;
@@ -117,18 +123,20 @@ function drawAgainst(choice) {
   // On one line all have the same comparator.
   if (!choseComparator && same.some((env) => env.comparator === "best cycle")) choice = { ...choice, comparator: "best cycle" };
   const kind = kindOf(choice), longest = Math.max(...data.envs[choice.env].final.map((row) => row.T));
-  const traces = [];
+  const traces = [], byNumber = (one, two) => (one === two ? 0 : numberOf(one) - numberOf(two));
   for (const agent of choice.agents) {
     const points = new Map();
     for (const env of same) {
       for (const row of env.final) {
         if (row.agent !== agent || !row[kind] || (name !== "T" && row.T !== longest)) continue;
         const x = name === "T" ? row.T : env.parameters[name];
+        if (!isThere(x)) continue;
         if (!points.has(x)) points.set(x, []);
         points.get(x).push(row[kind]);
       }
     }
-    const xs = [...points.keys()].sort((a, b) => a - b);
+    if (!points.size) continue;
+    const xs = [...points.keys()].sort(byNumber);
     const mean = (x, key) => points.get(x).reduce((s, v) => s + v[key], 0) / points.get(x).length;
     const y = xs.map((x) => mean(x, "mean")), { colour, dash } = look(agent);
     traces.push({ x: xs, y, name: agent, mode: "lines+markers", line: { color: colour, dash, width: 2 },
@@ -136,9 +144,14 @@ function drawAgainst(choice) {
         arrayminus: xs.map((x, k) => y[k] - mean(x, "low")), color: colour, thickness: 1.2 },
       hovertemplate: "%{y:.5g}" });
   }
-  Plotly.react("against-figure", traces, layout(name, `final ${nameOf(choice).replace("cumulative ", "")}`, false), CONFIG);
-  const rest = others.filter((p) => mine[p] !== null && mine[p] !== undefined).map((p) => `${p}=${shown(mine[p])}`);
-  at("against-note").textContent = `${against(choice)}the other parameters are those of ${choice.env}: ` +
+  const axes = layout(name, `final ${nameOf(choice).replace("cumulative ", "")}`, false);
+  const every = [...new Set(traces.flatMap((trace) => trace.x))].sort(byNumber);
+  // No axis reaches infinity: one place for each value then.
+  if (every.some((x) => ENDLESS.has(x))) Object.assign(axes.xaxis, { type: "category", categoryarray: every.map(shown) });
+  Plotly.react("against-figure", traces, axes, CONFIG);
+  const rest = others.filter((p) => isThere(mine[p])).map((p) => `${p}=${shown(mine[p])}`);
+  if (!traces.length) at("against-note").textContent = `There is nothing to show over ${name} with the other parameters of ${choice.env}.`;
+  else at("against-note").textContent = `${against(choice)}the other parameters are those of ${choice.env}: ` +
     `${rest.join(", ")}${name === "T" ? "" : `, T=${longest}`}; bars: ${data.band.split(",")[0]}`;
 }
 // What an agent believes at the end: chances of m and gamma if it does not know them, and theta with its spread.
@@ -146,7 +159,7 @@ function drawPosterior(row, box) {
   const believed = row.posterior, { colour } = look(row.agent), parts = [];
   for (const [name, words] of [["memory", "memory m"], ["gamma", "exponent gamma"]]) {
     if (!believed[name]) continue;
-    const pairs = Object.entries(believed[name]).map(([x, p]) => [Number(x), p]).sort((one, two) => one[0] - two[0]);
+    const pairs = Object.entries(believed[name]).map(([x, p]) => [numberOf(x), p]).sort((one, two) => one[0] - two[0]);
     parts.push({ words, side: "probability", type: "bar", x: pairs.map(([x]) => shown(x)), y: pairs.map(([, p]) => p),
       marker: { color: colour }, hovertemplate: "%{x}: %{y:.3f}<extra></extra>" });
   }
@@ -180,6 +193,9 @@ function drawBehaviour(choice) {
   at("work-note").textContent = rows.length
     ? `The first ${rows[0].actions[0].length} steps of seed ${choice.run} in ${choice.env}: a row for each coordinate of the actions, and below the expected rewards.`
     : "No agent was played again here.";
+  const own = (data.own[choice.env] || []).filter((agent) => choice.agents.includes(agent));
+  if (own.length) at("work-note").textContent += ` Not shown: ${own.join(", ")}, because agents and environments of your own are not ` +
+    "played again: a report runs no code that came with the results.";
   for (const row of rows) {
     const box = make("div", { className: "agent-work" }, part);
     make("h3", { textContent: `${row.agent}: ${row.plans} plans` }, box);
@@ -213,7 +229,7 @@ function drawAll() {
 function fillTable(table, { columns, rows }) {
   table.replaceChildren();
   const head = make("tr", {}, make("thead", {}, table)), body = make("tbody", {}, table);
-  const numeric = columns.map((_, k) => rows.every((row) => row[k] === null || typeof row[k] === "number"));
+  const numeric = columns.map((_, k) => rows.every((row) => row[k] === null || isNumber(row[k])));
   columns.forEach((name, k) => make("th", { textContent: name, className: numeric[k] ? "number" : "", scope: "col" }, head));
   for (const row of rows) {
     const line = make("tr", {}, body);
@@ -268,13 +284,13 @@ function start() {
     if (there.has(kind)) make("option", { value: kind, textContent: name }, at("comparator"));
   }
   const values = (p) => new Set(p === "T" ? data.summary.rows.map((row) => row[data.summary.columns.indexOf("T")])
-    : Object.values(data.envs).map((env) => env.parameters[p]));
-  const varied = data.parameters.filter((p) => values(p).size > 1 && [...values(p)].every((v) => typeof v === "number"));
+    : Object.values(data.envs).map((env) => env.parameters[p]).filter(isThere));
+  const varied = data.parameters.filter((p) => values(p).size > 1 && [...values(p)].every(isNumber));
   for (const name of varied) make("option", { value: name, textContent: name }, at("against"));
   // What has nothing to show is not there.
   const hide = (part) => document.querySelectorAll(`#${part}, nav a[href="#${part}"]`).forEach((element) => { element.hidden = true; });
   if (!varied.length) hide("parameter");
-  if (!data.behaviour.length) hide("work");
+  if (!data.behaviour.length && !Object.keys(data.own).length) hide("work");
   at("comparator").parentElement.hidden = !at("comparator").options.length;
   for (const agent of data.agents) {
     const label = make("label", {}, at("agents"));
