@@ -225,9 +225,9 @@ def round_arms(d: int, m: int, K: int, n: int, *, poles: int, bonus: bool) -> Ro
     (True, True)
     """
     # What is done around the search takes more than a millisecond, and sorting arms one for a thousand.
-    budget = max(7.4e3 * spectrum_seconds(d) - 1.5e-3 - 1e-6 * K, 3e3 * spectrum_seconds(d))
-    arm = (0.8 + (0.04 if bonus else 0.028) * d * (d + 2)) * 1e-9
-    alone = 1.0 + m * m * (0.04 + 0.02 * poles) * (1.6 if bonus else 1.0)
+    budget = max(7.1e3 * spectrum_seconds(d) - 1.5e-3 - 1e-6 * K, 3e3 * spectrum_seconds(d))
+    arm = (0.8 + (0.046 if bonus else 0.026) * d * (d + 2)) * 1e-9
+    alone = 1.0 + m * m * (0.04 + 0.02 * poles) * (1.8 if bonus else 1.0)
     alone = (alone + 0.05 * d + (8e-4 if bonus else 4e-4) * d * d * m) * 1e-6
     few = 2
     while few < min(K, 24):
