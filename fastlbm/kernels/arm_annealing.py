@@ -1,23 +1,36 @@
-"""Annealing and climbing by exact worths: owns a catalogue's inner products, and how arms of a block change.
+"""Annealing: owns a catalogue's inner products, and how arms of a block change.
 
-A position gets an arm drawn with probabilities exp(worth / temperature), or the best one. The worths of a
-position are computed again only after a change near it.
+A position gets an arm drawn with probabilities exp(worth / temperature), worths being those of `arm_screens`.
+Without temperature it gets the best by exact worths of a few that are drawn so, and is looked at again only
+after a change near it.
 """
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from ._jit import kernel, kernel_internal
 from ._types import Flags, Integers, Matrix, Rows, Vector
-from .arm_worth import Arms, Poles, Room, Shape, worth_at
+from .arm_scores import shortlist
+from .arm_screens import GROUP, STRIP, Forms, fill_forms, make_forms, propose, screen
+from .arm_worth import Arms, Poles, Room, Shape, fill_worths, prepare_at
 
-#: The first and the last temperature of annealing, in what a step of a good cycle is worth, and how many
-#: sweeps without temperature come behind.
-HOT, COLD, STILL = 0.2, 0.01, 3
+#: How many sweeps without temperature come behind those of annealing.
+STILL = 2
+#: Arms whose exact worth is told at a visit.
+TRIED = 8
+#: Arms that count as useful at one position.
+USEFUL = 8
+
+
+class Heat(NamedTuple):
+    """The first and the last temperature of annealing, and in how many sweeps."""
+
+    hot: float
+    cold: float
+    sweeps: int
 
 
 class Catalogue(NamedTuple):
@@ -29,6 +42,8 @@ class Catalogue(NamedTuple):
     squares: Vector  # (K,)
     widths: Vector  # (K,)
     beta: float
+    target: Vector  # (d,) theta itself
+    V_inv: Matrix
 
 
 @kernel
@@ -43,11 +58,13 @@ def make_catalogue(A: Rows, theta: Vector, V_inv: Matrix, beta: float) -> Catalo
                 for j in range(d):
                     VA[k, i] += V_inv[i, j] * A[k, j]
                 widths[k] += A[k, i] * VA[k, i]
-    return Catalogue(A=A, VA=VA, theta=inner, squares=squares, widths=widths, beta=beta)
+    return Catalogue(
+        A=A, VA=VA, theta=inner, squares=squares, widths=widths, beta=beta, target=theta, V_inv=V_inv
+    )
 
 
 @kernel
-def columns_of(A: Rows, pool: Integers) -> Rows:
+def _some(A: Rows, pool: Integers) -> Rows:
     """The arms of a pool (k,) as columns (d, k)."""
     columns = np.empty((A.shape[1], pool.shape[0]))
     for s in range(pool.shape[0]):
@@ -60,7 +77,7 @@ def columns_of(A: Rows, pool: Integers) -> Rows:
 def arms_of(catalogue: Catalogue, rows: Integers, pool: Integers) -> Arms:
     """The inner products of some arms, the rows, with those of a pool (k,)."""
     A, beta = catalogue.A, catalogue.beta
-    k, columns, G = pool.shape[0], columns_of(A, pool), np.zeros((rows.shape[0], pool.shape[0]))
+    k, columns, G = pool.shape[0], _some(A, pool), np.zeros((rows.shape[0], pool.shape[0]))
     H = np.zeros((rows.shape[0] if beta > 0.0 else 1, k))
     for r in range(rows.shape[0]):
         _inner(A[rows[r]], columns, G, r)
@@ -90,109 +107,170 @@ def _put(shape: Shape, block: Integers, fresh: Flags, j: int, arm: int) -> None:
             fresh[s % shape.n] = False
 
 
+class Desk(NamedTuple):
+    """Scratch for annealing blocks or cycles of n arms."""
+
+    columns: Rows  # see `columns_of`
+    arms: Arms  # inner products of the n arms with themselves and with TRIED others
+    rows: Integers  # (n,) 0, 1, ...
+    tried: Integers  # (TRIED,)
+    worth: Rows  # (n, n+TRIED)
+    scores: Rows  # (groups, GROUP), flat by arms
+    weights: Vector  # (K,)
+    lanes: Vector  # (STRIP,)
+    found: Integers  # (USEFUL+1,)
+    best: Vector  # (USEFUL+1,)
+    forms: Forms
+
+
+@kernel
+def make_desk(catalogue: Catalogue, columns: Rows, m: int, n: int, p: int) -> Desk:
+    K, c = catalogue.A.shape[0], n + TRIED
+    arms = Arms(
+        G=np.zeros((n, c)),
+        H=np.zeros((n, c)),
+        theta=np.zeros(c),
+        squares=np.zeros(c),
+        widths=np.zeros(c),
+        beta=catalogue.beta,
+    )
+    return Desk(
+        columns=columns,
+        arms=arms,
+        rows=np.arange(n),
+        tried=np.zeros(TRIED, dtype=np.int64),
+        worth=np.zeros((n, c)),
+        scores=np.zeros(((K + GROUP - 1) // GROUP, GROUP)),
+        weights=np.empty(K),
+        lanes=np.empty(STRIP),
+        found=np.zeros(USEFUL + 1, dtype=np.int64),
+        best=np.zeros(USEFUL + 1),
+        forms=make_forms(catalogue.target, catalogue.V_inv, m, p),
+    )
+
+
+@kernel_internal
+def _describe(catalogue: Catalogue, arms: Arms, at: int, arm: int) -> None:
+    """Column `at` is an arm, but for its inner products."""
+    arms.theta[at], arms.squares[at] = catalogue.theta[arm], catalogue.squares[arm]
+    arms.widths[at] = catalogue.widths[arm]
+
+
+@kernel_internal
+def _place(catalogue: Catalogue, arms: Arms, block: Integers, j: int) -> None:
+    """The inner products of the arm at j with those of the block (n,)."""
+    a, b = catalogue.A[block[j]], catalogue.VA[block[j]]
+    _describe(catalogue, arms, j, block[j])
+    for t in range(block.shape[0]):
+        x, y, other = 0.0, 0.0, catalogue.A[block[t]]
+        for i in range(a.shape[0]):
+            x += a[i] * other[i]
+            y += b[i] * other[i]
+        arms.G[j, t], arms.G[t, j] = x, x
+        arms.H[j, t], arms.H[t, j] = y, y
+
+
+@kernel_internal
+def _try(catalogue: Catalogue, shape: Shape, block: Integers, j: int, arms: Arms, c: int, arm: int) -> None:
+    """Column n+c is an arm that may come to position j."""
+    m, n = shape.m, shape.n
+    a, at = catalogue.A[arm], n + c
+    _describe(catalogue, arms, at, arm)
+    for s in range(2 * m):
+        place = j - m + s + (s >= m)
+        if shape.wrap or 0 <= place < n:
+            t, x, y = place % n, 0.0, 0.0
+            other, under = catalogue.A[block[t]], catalogue.VA[block[t]]
+            for i in range(a.shape[0]):
+                x += a[i] * other[i]
+                y += a[i] * under[i]
+            arms.G[t, at], arms.H[t, at] = x, y
+
+
+@kernel_internal
+def _best(
+    catalogue: Catalogue,
+    poles: Poles,
+    shape: Shape,
+    block: Integers,
+    j: int,
+    free: float,
+    desk: Desk,
+    room: Room,
+) -> int:
+    """The best by exact worths of TRIED arms, that of now and such as were drawn."""
+    arms, tried, n = desk.arms, desk.tried, shape.n
+    tried[0] = block[j]
+    for c in range(TRIED):
+        _try(catalogue, shape, block, j, arms, c, tried[c])
+    fill_worths(arms, poles, shape, desk.rows, j, free, n, room, desk.worth)
+    best = 0
+    for c in range(1, TRIED):
+        if desk.worth[j, n + c] > desk.worth[j, n + best] + 1e-10 * abs(desk.worth[j, n]):
+            best = c
+    return tried[best]
+
+
 @kernel
 def anneal(
     catalogue: Catalogue,
     poles: Poles,
     shape: Shape,
-    pool: Integers,
-    unit: float,
-    sweeps: int,
+    block: Integers,
+    first: int,
+    count: int,
+    heat: Heat,
+    desk: Desk,
+    gains: Vector,
     room: Room,
     rng: np.random.Generator,
-) -> tuple[Integers, int]:
-    """A cycle (n,) of arms of a pool, from a random one; also how often worths were computed."""
-    k, n, seen, temperature = pool.shape[0], shape.n, 0, HOT * unit
-    cooling = (COLD / HOT) ** (1.0 / max(sweeps - 1, 1))
-    block, rows = np.empty(n, dtype=np.int64), np.arange(n)
-    for t in range(n):
-        block[t] = int(k * rng.random())
-    columns, arms = columns_of(catalogue.A, pool), arms_of(catalogue, pool[block], pool)
-    worth, fresh = np.empty((n, k)), np.zeros(n, dtype=np.bool_)
-    for sweep in range(sweeps + STILL):
+) -> int:
+    """So many positions of a block (n,) or cycle from `first` on are annealed, in place.
+
+    Behind it come sweeps without temperature over the whole block. In the last, gains (K,) learn which arms
+    are useful, see `_note`. Returns how many looks without temperature there were.
+    """
+    n, temperature, seen = shape.n, heat.hot, 0
+    cooling = (heat.cold / heat.hot) ** (1.0 / max(heat.sweeps - 1, 1))
+    fresh = np.zeros(n, dtype=np.bool_)
+    for j in range(n):
+        _place(catalogue, desk.arms, block, j)
+    if count < n:
         for j in range(n):
-            if not fresh[j]:
-                worth_at(arms, poles, shape, block, rows, j, room, worth)
-                fresh[j] = True
-                seen += 1
-            chosen = _draw(worth, j, block[j], temperature, rng)
+            fresh[j] = not first - shape.m <= j < first + count + shape.m
+    for sweep in range(heat.sweeps + STILL):
+        still = sweep >= heat.sweeps
+        for turn in range(n if still else count):
+            j = turn if still else (first + turn) % n
+            if still and fresh[j]:
+                continue
+            free = prepare_at(desk.arms, poles, shape, desk.rows, desk.rows, j, room)
+            fill_forms(catalogue.A, catalogue.VA, desk.arms, poles, shape, block, j, free, room, desk.forms)
+            screen(desk.columns, desk.forms, catalogue.beta, desk.scores)
+            drawn = desk.tried if still else desk.tried[:1]
+            propose(
+                desk.scores.reshape(-1)[: gains.shape[0]], temperature, desk.weights, desk.lanes, drawn, rng
+            )
+            chosen = drawn[0]
+            if still:
+                chosen = _best(catalogue, poles, shape, block, j, free, desk, room)
+                fresh[j], seen = True, seen + 1
+                if sweep == heat.sweeps:
+                    _note(desk, block[j], gains)
             if chosen != block[j]:
                 _put(shape, block, fresh, j, chosen)
-                _inner(catalogue.A[pool[chosen]], columns, arms.G, j)
-                if catalogue.beta > 0.0:
-                    _inner(catalogue.VA[pool[chosen]], columns, arms.H, j)
-        temperature *= cooling if sweep < sweeps - 1 else 1e-6
-    return pool[block], seen
-
-
-@kernel_internal
-def _draw(worth: Rows, j: int, now: int, temperature: float, rng: np.random.Generator) -> int:
-    """An arm for position j, drawn with probabilities that are exp(worth / temperature) up to a factor."""
-    k, top = worth.shape[1], -math.inf
-    for x in range(k):
-        top = worth[j, x] if worth[j, x] > top else top
-    total, chosen, low = 0.0, now, top - 12.0 * temperature
-    if worth[j, now] == top and temperature < 1e-3 * abs(top):
-        return now
-    for x in range(k):
-        if worth[j, x] >= low:
-            weight = math.exp((worth[j, x] - top) / temperature)
-            total += weight
-            if rng.random() * total < weight:
-                chosen = x
-    return chosen
-
-
-@kernel
-def climb(
-    arms: Arms, poles: Poles, shape: Shape, block: Integers, room: Room, worth: Rows, fresh: Flags
-) -> int:
-    """The best arm at each position in turn, until none is better; returns how often worths were computed."""
-    k, seen, quiet, j, patience = worth.shape[1], 0, 0, 0, 40 * shape.n
-    while quiet < shape.n and patience > 0:
-        if not fresh[j]:
-            worth_at(arms, poles, shape, block, block, j, room, worth)
-            fresh[j] = True
-            seen += 1
-        best = block[j]
-        for x in range(k):
-            best = x if worth[j, x] > worth[j, best] else best
-        quiet, patience = quiet + 1, patience - 1
-        if worth[j, best] > worth[j, block[j]] + 1e-10 * abs(worth[j, block[j]]):
-            _put(shape, block, fresh, j, best)
-            quiet = 0
-        j = (j + 1) % shape.n
+                _place(catalogue, desk.arms, block, j)
+        temperature *= cooling if sweep < heat.sweeps - 1 else 1.0
     return seen
 
 
-@kernel
-def climb_among_all(
-    catalogue: Catalogue, poles: Poles, shape: Shape, block: Integers, room: Room, changes: bool
-) -> tuple[Rows, Integers]:
-    """The worths (n, K) of all arms at each position; with `changes` the block (n,) takes the best of them.
-
-    Each position is looked at once, and again after changes near it, twice at the most. Also the block.
-    """
-    K, n = catalogue.A.shape[0], shape.n
-    everything, rows = np.arange(K), np.arange(n)
-    arms, block = arms_of(catalogue, block, everything), block.copy()
-    worth, fresh = np.empty((n, K)), np.zeros(n, dtype=np.bool_)
-    one = np.empty(1, dtype=np.int64)
-    for look in range(2 * n if changes else n):
-        j = look % n
-        if fresh[j]:
-            continue
-        worth_at(arms, poles, shape, block, rows, j, room, worth)
-        fresh[j] = True
-        place = int(np.argmax(worth[j]))
-        if changes and worth[j, place] > worth[j, block[j]] + 1e-10 * abs(worth[j, block[j]]):
-            _put(shape, block, fresh, j, place)
-            one[0] = place
-            row = arms_of(catalogue, one, everything)
-            arms.G[j] = row.G[0]
-            if catalogue.beta > 0.0:
-                arms.H[j] = row.H[0]
-    return worth, block
+@kernel_internal
+def _note(desk: Desk, now: int, gains: Vector) -> None:
+    """gains (K,): the least that an arm loses at a position, where it is among the USEFUL best there."""
+    scores = desk.scores.reshape(-1)[: gains.shape[0]]
+    for s in range(shortlist(scores, now, desk.found, desk.best)):
+        x = desk.found[s]
+        gains[x] = max(gains[x], scores[x] - scores[now])
 
 
 @kernel
@@ -200,5 +278,6 @@ def worths(arms: Arms, poles: Poles, shape: Shape, block: Integers, room: Room) 
     """The worths (n, k) of all arms of a pool at each position of a block (n,) of its numbers."""
     worth = np.empty((shape.n, arms.theta.shape[0]))
     for j in range(shape.n):
-        worth_at(arms, poles, shape, block, block, j, room, worth)
+        free = prepare_at(arms, poles, shape, block, block, j, room)
+        fill_worths(arms, poles, shape, block, j, free, 0, room, worth)
     return worth

@@ -341,22 +341,11 @@ def _add_window(
 
 
 @kernel_internal
-def worth_at(
-    arms: Arms,
-    poles: Poles,
-    shape: Shape,
-    block: Integers,
-    rows: Integers,
-    j: int,
-    room: Room,
-    worth: Rows,
-) -> None:
-    """Row j of worth (n, k): the value of all windows that position j of a block (n,) touches, arm by arm.
-
-    `rows` (n,) says where the inner products of the block's arms are.
-    """
-    m, n, p, t = shape.m, shape.n, poles.shifts.shape[0], room.tile
-    q, M, k = m - 1, room.M, worth.shape[1]
+def prepare_at(
+    arms: Arms, poles: Poles, shape: Shape, block: Integers, rows: Integers, j: int, room: Room
+) -> float:
+    """What `fill_worths` needs of the arms around position j, in the room; returns c^gamma."""
+    m, n, p, q, M = shape.m, shape.n, poles.shifts.shape[0], shape.m - 1, room.M
     free = _prepare_own(arms, poles, shape, block, rows, j, room)
     for v in range(m):
         for r in range(q):
@@ -369,9 +358,29 @@ def worth_at(
     for v in range(m):
         if counts(shape, j + 1 + v):
             _prepare_window(arms, poles, shape, block, rows, j, v, room)
+    return free
+
+
+@kernel_internal
+def fill_worths(
+    arms: Arms,
+    poles: Poles,
+    shape: Shape,
+    rows: Integers,
+    j: int,
+    free: float,
+    since: int,
+    room: Room,
+    worth: Rows,
+) -> None:
+    """Row j of worth (n, k): the value of all windows that position j of a block (n,) touches, arm by arm.
+
+    From arm `since` on, after `prepare_at`; `rows` (n,) says where inner products of the block's arms are.
+    """
+    m, n, t, k = shape.m, shape.n, room.tile, worth.shape[1]
     V = 2 * m + 4
     out = 2 * V + 3
-    for begin in range(0, k, STRIP):
+    for begin in range(since, k, STRIP):
         width, first = min(STRIP, k - begin), column(begin)
         for s in range(2 * m):
             place = j - m + s + (s >= m)

@@ -221,14 +221,14 @@ def round_arms(d: int, m: int, K: int, n: int, *, poles: int, bonus: bool) -> Ro
     Less than ten thousand spectra of size d at the most: `python -m bench arms` measures it.
 
     >>> effort = round_arms(16, 4, K=2000, n=24, poles=2, bonus=True)
-    >>> effort.pool, 6 <= effort.few <= 16
-    (192, True)
+    >>> effort.visit < effort.exact < 1e-3 * effort.budget, 6 <= effort.few <= 16
+    (True, True)
     """
     # What is done around the search takes more than a millisecond, and sorting arms one for a thousand.
-    budget = max(7.7e3 * spectrum_seconds(d) - 1.5e-3 - 1e-6 * K, 3e3 * spectrum_seconds(d))
-    blocks = ((m + 2) // 4) ** 2
-    visit = (0.5 + m * m * (0.07 + 0.022 * poles + (0.055 if bonus else 0.0))) * 1e-6
-    arm = (2.0 + blocks * m * (1.8 + (2.6 if m > 2 else 1.5) * poles + (6.0 if bonus else 0.0))) * 1e-9
+    budget = max(7.1e3 * spectrum_seconds(d) - 1.5e-3 - 1e-6 * K, 3e3 * spectrum_seconds(d))
+    arm = (0.8 + (0.046 if bonus else 0.026) * d * (d + 2)) * 1e-9
+    alone = 1.0 + m * m * (0.04 + 0.02 * poles) * (1.8 if bonus else 1.0)
+    alone = (alone + 0.05 * d + (8e-4 if bonus else 4e-4) * d * d * m) * 1e-6
     few = 2
     while few < min(K, 24):
         seconds, values = program_seconds(few + 1, m, n, bonus), (few + 1.0) ** m * (n - m + 1)
@@ -237,15 +237,14 @@ def round_arms(d: int, m: int, K: int, n: int, *, poles: int, bonus: bool) -> Ro
         few += 1
     return RoundEffort(
         budget=budget,
-        cycles=0.35,
-        sweeps=25 if d < 16 else 60,
-        wide=max(int((1e-4 * budget - visit) / arm), 160),
-        pool=192,
-        few=few,
+        cycles=0.3,
+        sweeps=6,
+        stretch=8,
+        programs=0.15,
+        few=min(few, K),
         program=program_seconds(few, m, n, bonus),
-        visit=visit,
-        arm=arm,
-        pair=(0.5e-9 + 0.35e-9 * d) * (2.0 if bonus else 1.0),
+        visit=alone + K * arm,
+        exact=alone + 3e-6 + K * arm,
     )
 
 

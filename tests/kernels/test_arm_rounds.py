@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastlbm.kernels import arm_annealing, arm_programs, arm_rounds, arm_worth
+from fastlbm.kernels import arm_annealing, arm_programs, arm_rounds, arm_screens, arm_worth
+from fastlbm.kernels._jit import kernel
+from fastlbm.kernels.arm_annealing import Heat
 from fastlbm.kernels.arm_poles import GRID, fit_poles
 from fastlbm.kernels.arm_rounds import RoundEffort
 from fastlbm.kernels.arm_worth import Poles, Shape
@@ -19,7 +21,7 @@ from fastlbm.planning.finite.states import Model
 from tests import naive, problems
 
 EFFORT = RoundEffort(
-    budget=4e-3, cycles=0.4, sweeps=8, wide=12, pool=10, few=4, program=1e-4, visit=2e-6, arm=1e-8, pair=1e-9
+    budget=4e-3, cycles=0.4, sweeps=4, stretch=4, programs=0.3, few=4, program=1e-4, visit=4e-6, exact=6e-6
 )
 
 pytestmark = pytest.mark.nojit
@@ -95,6 +97,114 @@ def test_worths_of_all_arms(m: int, d: int, gamma: float, beta: float, wrap: boo
     np.testing.assert_allclose(worth[j] - worth[j, 0], values - values[0], rtol=1e-6, atol=1e-7)
     value = arm_worth.value_of_block(arms, poles, shape, block, block, room)
     assert value == pytest.approx(values[block[j]], rel=1e-7, abs=1e-8)
+
+
+@kernel
+def screened(catalogue, arms, poles, shape, block, j, room, forms, scores) -> None:
+    """The scores of all arms at position j of a block whose inner products `arms` has."""
+    rows = np.arange(shape.n)
+    free = arm_worth.prepare_at(arms, poles, shape, rows, rows, j, room)
+    arm_screens.fill_forms(catalogue.A, catalogue.VA, arms, poles, shape, block, j, free, room, forms)
+    arm_screens.screen(arm_screens.columns_of(catalogue.A), forms, catalogue.beta, scores)
+
+
+@kernel
+def drawn(scores, temperature, count, rng) -> np.ndarray:
+    found = np.zeros(count, dtype=np.int64)
+    lanes = np.zeros(arm_screens.STRIP)
+    arm_screens.propose(scores, temperature, np.zeros(scores.shape[0]), lanes, found, rng)
+    return found
+
+
+def score_of(catalogue, theta, V_inv, poles: Poles, m: int, block: np.ndarray, wrap: bool, j: int):
+    """What `arm_screens` says of all arms at position j, window by window, up to a constant."""
+    A, beta, n, d = catalogue.A, catalogue.beta, len(block), len(theta)
+    U, lost, R, scales = A[block], [], [], []
+    own = np.zeros(len(A))
+    for v in range(m + 1):
+        t = j + v
+        if not (wrap or m <= t < n):
+            continue
+        window = [s % n for s in range(t - m, t)]
+        X = naive.memory_matrix(U[[s for s in window if s != j or v == 0]], np.eye(d))
+        if v == 0:
+            b = A @ power_of(poles, X)
+            own += b @ theta + beta * np.sqrt(np.einsum("ki,ij,kj->k", b, V_inv, b))
+            continue
+        b = power_of(poles, X + np.outer(U[j], U[j])) @ U[t % n]
+        optimistic = theta + (beta * V_inv @ b / np.sqrt(b @ V_inv @ b) if beta else 0.0)
+        for shift, w in zip(poles.shifts, poles.weights, strict=True):
+            inverse = np.linalg.inv(X + (shift - 1.0) * np.eye(d))
+            R.append(inverse)
+            scales.append(1.0 + U[j] @ inverse @ U[j])
+            lost.append(w / scales[-1] * (A @ inverse @ U[t % n]) * (A @ inverse @ optimistic))
+    if R:
+        shared = 1.0 + np.einsum("ki,ij,kj->k", A, np.mean(R, axis=0), A)
+        own -= np.sum(lost, axis=0) * np.mean(scales) / shared
+    return own
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    m=st.integers(1, 5),
+    d=st.sampled_from([1, 3, 8, 9]),
+    gamma=st.sampled_from([-2.0, -0.7, -3.0]),
+    beta=st.sampled_from([0.0, 0.6]),
+    wrap=st.booleans(),
+    seed=st.integers(0, 100),
+)
+def test_screens(m: int, d: int, gamma: float, beta: float, wrap: bool, seed: int) -> None:
+    K, n, rng = 5 + 32 * (seed % 2), m + 1 + seed % 4, np.random.default_rng(seed)
+    catalogue, theta, V_inv = catalogue_of(K, d, beta, seed)
+    poles, shape = poles_for(m, gamma), Shape(m, n, wrap)
+    block, j, room = rng.integers(K, size=n), int(rng.integers(n)), arm_worth.make_room(m, 3)
+    forms = arm_screens.make_forms(theta, V_inv, m, 3)
+    scores = np.zeros(((K + arm_screens.GROUP - 1) // arm_screens.GROUP, arm_screens.GROUP))
+    arms = arm_annealing.arms_of(catalogue, block, block)
+    screened(catalogue, arms, poles, shape, block, j, room, forms, scores)
+    expected = score_of(catalogue, theta, V_inv, poles, m, block, wrap, j)
+    np.testing.assert_allclose(scores.ravel()[:K], expected, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("K", [1, 5, 64, 150])
+def test_arms_are_drawn_by_their_scores(K: int) -> None:
+    rng, count = np.random.default_rng(K), 4000
+    scores, temperature = rng.normal(size=K), 0.7
+    found = drawn(scores, temperature, count, rng)
+    weights = np.maximum(1.0 + (scores - scores.max()) / (64.0 * temperature), 0.0) ** 64
+    share = weights / weights.sum()
+    assert np.abs(np.bincount(found, minlength=K) / count - share).max() < 5.0 * np.sqrt(0.25 / count)
+    cold = drawn(scores, 1e-6, 50, rng)
+    assert set(cold) == {int(scores.argmax())}
+
+
+@pytest.mark.parametrize("wrap", [False, True])
+@pytest.mark.parametrize("beta", [0.0, 0.5])
+def test_annealing_without_temperature_loses_nothing(wrap: bool, beta: float) -> None:
+    K, d, m, n, rng = 30, 3, 2, 7, np.random.default_rng(3)
+    catalogue, theta, V_inv = catalogue_of(K, d, beta, seed=4)
+    poles, shape, room = poles_for(m, -2.0), Shape(m, n, wrap), arm_worth.make_room(m, 3)
+    desk = arm_annealing.make_desk(catalogue, arm_screens.columns_of(catalogue.A), m, n, 3)
+    block, gains = rng.integers(K, size=n), np.full(K, -np.inf)
+    values = [value_of(catalogue, theta, V_inv, poles, m, block, wrap)]
+    for sweeps, count in ((0, n), (0, n), (3, 3), (0, n)):
+        heat, before = Heat(0.1, 0.01, sweeps), block.copy()
+        seen = arm_annealing.anneal(catalogue, poles, shape, block, 2, count, heat, desk, gains, room, rng)
+        values.append(value_of(catalogue, theta, V_inv, poles, m, block, wrap))
+        assert seen > 0
+        if not sweeps:
+            assert values[-1] >= values[-2] - 1e-12
+        assert set(block) <= set(range(K))
+        assert block.shape == before.shape
+    assert values[1] > values[0]
+    assert np.isfinite(gains).sum() >= 8
+    # No change of one arm is worth much more than what is left.
+    best = max(
+        value_of(catalogue, theta, V_inv, poles, m, np.append(np.append(block[:j], k), block[j + 1 :]), wrap)
+        for j in range(n)
+        for k in range(K)
+    )
+    assert values[-1] >= best - 0.03 * abs(best)
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.5])
