@@ -18,6 +18,7 @@ from ._jit import kernel, kernel_internal
 from ._types import Integers, Rows, Vector
 from .arm_annealing import Catalogue, Heat, anneal, arms_of, make_desk
 from .arm_programs import make_program, plan_of_few
+from .arm_scores import largest_first
 from .arm_screens import columns_of
 from .arm_search import NEVER
 from .arm_worth import Arms, Poles, Room, Shape, make_room, value_of_block
@@ -134,15 +135,16 @@ def _apart(arms: Arms, x: int, y: int) -> float:
 @kernel
 def _with_others(few: Integers, gains: Vector, most: int, loose: float, rng: np.random.Generator) -> Integers:
     """The few and as many others, rather those that lose little somewhere."""
-    score = np.empty(gains.shape[0])
+    score, chosen = np.empty(gains.shape[0]), np.zeros(gains.shape[0], dtype=np.bool_)
     for k in range(gains.shape[0]):
-        score[k] = math.inf
-        if gains[k] > -math.inf:
-            score[k] = math.log(-math.log(max(rng.random(), 1e-300)) + 1e-300) - gains[k] / loose
-    for k in few:
         score[k] = -math.inf
-    order = np.argsort(score, kind="mergesort")
-    return np.sort(order[: min(most, gains.shape[0])])
+        if gains[k] > -math.inf:
+            score[k] = gains[k] / loose - math.log(-math.log(max(rng.random(), 1e-300)) + 1e-300)
+    for k in few:
+        score[k] = math.inf
+    for k in largest_first(score, most):
+        chosen[k] = True
+    return np.flatnonzero(chosen)
 
 
 @kernel
@@ -209,7 +211,7 @@ def _next_few(
 ) -> Integers:
     """The arms of the next program: of the best cycle and one more, or of blocks and others if that is 0."""
     cycles, blocks = state.cycles, state.blocks
-    order = np.argsort(-cycles.values, kind="mergesort")
+    order = largest_first(cycles.values, KEPT)
     loose = LOOSE * state.unit
     if of_cycles > 0:
         q = order[min(of_cycles, KEPT - 1)]
@@ -225,7 +227,7 @@ def _next_few(
 @kernel
 def _one_of(blocks: Found, best: int, rng: np.random.Generator) -> Integers:
     """One of the so many best blocks, which are all of one length."""
-    order, kept = np.argsort(-blocks.values, kind="mergesort"), 0
+    order, kept = largest_first(blocks.values, KEPT), 0
     for q in range(KEPT):
         kept += blocks.values[q] > -math.inf
     return blocks.arms[order[int(min(kept, best) * rng.random())]].copy()
