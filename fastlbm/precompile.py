@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from collections import deque
@@ -178,7 +179,8 @@ def _in_process(calls: deque[str]) -> None:
 
 
 def work_off() -> None:
-    """Make the calls whose names come in, a line each, and answer each with a line."""
+    """Make the calls whose names come in, a line each, and answer each with a line; Ctrl-C ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # who started it has the word
     for line in sys.stdin:
         globals()[line.strip()]()
         print("done", flush=True)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -178,3 +183,21 @@ def test_who_weighs_models_gets_the_form_for_long_memories_as_well(monkeypatch: 
     assert made == ["general"]
     precompile.beside(dumps(asked_for(lbm.Rolling(2, -3.0), monkeypatch)))
     assert made == ["general"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no groups of processes")
+def test_ctrl_c_ends_those_who_compile_with_one_word(tmp_path: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-m", "fastlbm", "compile"], env=environment, cwd=ROOT,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    ) as process:  # fmt: skip
+        while not list(tmp_path.rglob("*.nbc")):  # until the first kernel is there
+            assert process.poll() is None
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate()
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "fastlbm: stopped"
+    assert "Traceback" not in said
+    assert "Warning" not in said
