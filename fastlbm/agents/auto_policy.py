@@ -362,10 +362,8 @@ class AutoPolicy(BlockPolicy):
         self.marks[DRAW] = 0
         steps = int(self.marks[STEPS])
         past = self._past(max(0, steps - KEPT), steps)
-        if steps > KEPT:
-            past.seen[: min(self.grid.forgets(self.alive), KEPT // 2)] = (
-                False  # what came before is not known
-            )
+        if steps > KEPT:  # what came before is not known
+            past.seen[: min(self.grid.forgets(self.alive), KEPT // 2)] = False
         features = np.zeros((1, self.features.shape[1]))
         for action, y, known in zip(*past, strict=True):
             if known:

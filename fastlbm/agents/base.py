@@ -148,10 +148,3 @@ def _noise(subgaussian: float | str | None) -> float | None:
     if subgaussian is None or subgaussian == "estimated":
         return None
     return validation.real("subgaussian", subgaussian, low=0.0, high=validation.LARGEST)
-
-
-def as_agent(name: str, value: Any) -> Agent:
-    """The agent, checked."""
-    if not isinstance(value, Agent):
-        raise TypeError(f"{name} must be an agent such as O3M(...), got {value!r}")
-    return value

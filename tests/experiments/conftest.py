@@ -1,10 +1,12 @@
-"""A small study that the tests of studies share."""
+"""What the tests of studies share: a small study, and the folder of the one that a module has."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+
+import fastlbm as lbm
 
 TEXT = """
 name = "small"
@@ -43,3 +45,11 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "small.toml"
     path.write_text(TEXT)
     return path
+
+
+@pytest.fixture(scope="module")
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the study of the module's DOCUMENT was run."""
+    out = tmp_path_factory.mktemp("study")
+    lbm.Study.from_dict(request.module.DOCUMENT).run(out, progress=False)
+    return out

@@ -30,13 +30,6 @@ DOCUMENT: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("study")
-    lbm.Study.from_dict(DOCUMENT).run(out, progress=False)
-    return out
-
-
-@pytest.fixture(scope="module")
 def results(folder: Path) -> StudyResults:
     return lbm.Study.from_results(folder).results(folder)
 
