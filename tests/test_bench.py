@@ -14,7 +14,7 @@ import pytest
 
 import fastlbm as lbm
 from bench import __main__ as command
-from bench import agents, growth, headline, history, report, rows, steps, suite, track, yardsticks
+from bench import agents, growth, headline, history, learners, report, rows, steps, suite, track, yardsticks
 from bench.problems import Problem, problem
 from bench.suite import Measured
 from tests import naive
@@ -279,6 +279,17 @@ def test_learners_are_measured_beside_each_other(monkeypatch: pytest.MonkeyPatch
     assert [row.number for row in found] == [8, 8]
     assert found[0].readme[2].startswith("O3M, L = 20: ")
     assert 0.0 < agents.played(agents.ROTTING, lbm.OFUL(60), 60, 1).reward < 1.0
+
+
+def test_those_who_know_theta_are_measured_without_parts_of_cycles(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bursts = np.cumsum(np.tile([3.0] + [0.0] * 17, 200))
+    assert learners.steady(bursts, 100, 603) == pytest.approx(3.0 / 18.0, rel=1e-3)
+    learners.theta_known(count=2)
+    told = capsys.readouterr().out.splitlines()
+    assert len(told) == 4
+    assert all(line.endswith(", 0 below 0.999") for line in told[1:])
 
 
 def test_environments_that_are_compared_pay_the_same() -> None:

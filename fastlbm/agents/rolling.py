@@ -16,7 +16,7 @@ from ..kernels.estimator import make_estimator
 from ..kernels.fading import actions_kept, push_past, total_weight, turn_of_memory
 from ..kernels.learning import Learner
 from ..kernels.optimism import O3M
-from ..kernels.rolling import MOST_TRIES
+from ..kernels.rolling import MORE_TRIES, MOST_TRIES
 from ..model.actions import ActionSet, Ball, Offered
 from ..model.lbm import LBM
 from ..model.memory_matrix import check_memory_matrix
@@ -187,7 +187,9 @@ class RollingOnBall(CompiledLearner):
     def plan_seconds(self) -> float:
         effort, memory = self.plans_ahead.effort, self.plans_ahead.memory[0]
         steps = self.plans_ahead.ahead + memory.tail
-        cycles = (MOST_TRIES + 1) * most_seconds(effort.cycle, effort.longest, memory.d, memory.turn)
+        cycles = (MORE_TRIES * MOST_TRIES + 1) * most_seconds(
+            effort.cycle, effort.longest, memory.d, memory.turn
+        )
         return cycles + most_seconds(effort.steps, steps, memory.d, memory.turn)
 
     def state(self) -> dict[str, Array]:

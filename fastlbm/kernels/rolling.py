@@ -28,8 +28,11 @@ from .search import Effort
 NEW_CYCLE = 1.5
 #: A plan is played to its end only after so many times as many steps: the first ones are guesses.
 SETTLED = 4
-#: Most periods that are tried then.
+#: Most periods that are tried then; and how many times more once theta is known, when a cycle stays the best.
 MOST_TRIES = 16
+MORE_TRIES = 4
+#: theta is known where its confidence set is so small a share of it.
+KNOWN = 1e-3
 
 # Entries of `Outlook.marks`: actions planned and not played yet, period of the cycle, the phase at which it
 # goes on after the plan, whether the cycle comes next.
@@ -249,10 +252,11 @@ def _renew_cycle(
     warm = _first_columns(outlook.cycle, P)
     # In proportion to the steps until the next search, if det V goes on growing like samples^d.
     steps = e.ledger[SAMPLES] * (NEW_CYCLE ** (1.0 / memory.d) - 1.0)
-    tries = 1 + int(steps / rolling.patience)
+    more = MORE_TRIES if config.switch == 0.0 and _is_known(belief) else 1
+    tries = 1 + int(more * steps / rolling.patience)
     if rolling.thrifty and P > 0:
         tries = int(steps / rolling.patience + rng.random())
-    tries = min(tries, MOST_TRIES)
+    tries = min(tries, more * MOST_TRIES)
     longest = outlook.cycle.shape[1]
     cycle = better_cycle(memory, A0, belief, warm, longest, tries, rolling.cycles, rng)
     P = cycle.shape[1]
@@ -262,6 +266,16 @@ def _renew_cycle(
     outlook.marks[_PERIOD] = P
     outlook.log_det[0] = e.ledger[LOG_DET]
     return True
+
+
+@kernel_nested
+def _is_known(belief: Belief) -> bool:
+    """Whether what is not known of theta changes no plan that is worth a search."""
+    spread, size = 0.0, 0.0
+    for i in range(belief.theta.shape[0]):
+        spread += belief.V_inv[i, i]
+        size += belief.theta[i] * belief.theta[i]
+    return belief.beta * belief.beta * spread <= KNOWN * KNOWN * size
 
 
 @kernel

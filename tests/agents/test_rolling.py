@@ -112,7 +112,8 @@ def test_figure_1_left_whatever_ahead() -> None:
 
 
 @pytest.mark.parametrize(
-    ("d", "m", "gamma"), [(3, 2, -3.0), (2, 3, -3.0), (3, 3, -2.5), (5, 4, -3.5), (2, 5, -1.0), (4, 1, 2.0)]
+    ("d", "m", "gamma"),
+    [(3, 2, -3.0), (2, 3, -3.0), (3, 3, -2.5), (5, 4, -3.5), (2, 5, -1.0), (4, 1, 2.0), (6, 3, -2.87)],
 )
 def test_who_knows_theta_plays_the_best_cycle(d: int, m: int, gamma: float) -> None:
     """Without noise theta is known after d steps: what is left is planning, also with rests, d <= m."""
