@@ -6,6 +6,7 @@ leaves what it made in the cache on disk. What others compile right now they wai
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -179,11 +180,17 @@ def _in_process(calls: deque[str]) -> None:
 
 
 def work_off() -> None:
-    """Make the calls whose names come in, a line each, and answer each with a line; Ctrl-C ends it."""
+    """Make the calls whose names come in, a line each, and answer each with a line; Ctrl-C ends it.
+
+    Nearly all that Numba makes stays: what is left after a call is not looked at for garbage again.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # who started it has the word
+    gc.disable()
     for line in sys.stdin:
         globals()[line.strip()]()
         print("done", flush=True)
+        gc.collect()
+        gc.freeze()
 
 
 def _model(general: bool = False, m: int = 2, actions: Finite | None = None) -> LBM:

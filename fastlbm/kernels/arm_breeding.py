@@ -16,7 +16,7 @@ from ._jit import kernel
 from ._types import Integers, Vector
 from .arm_climbs import CLIMBS, ArmProblem, ArmTask
 from .arm_pools import alternatives, narrowed, plan_between, plan_few, useful_arms
-from .arm_search import CHANGES, ArmEffort, change_block, climb_all, equal_arms, value_all
+from .arm_search import CHANGES, ArmEffort, change_block, climb_all, equal_arms, shuffle, value_all
 from .search import largest_at
 
 #: Blocks that are kept.
@@ -116,7 +116,7 @@ def _mix(cycles: Cycles, period: int, m: int, rows: int, rng: np.random.Generato
         turn = int(period * rng.random())
         if period == m + 1:  # in any order it is the same
             both = np.concatenate((x[:period], y[:period]))
-            rng.shuffle(both)
+            shuffle(both, rng)
             held = 0
             for k in both:
                 twice = False
@@ -204,7 +204,7 @@ def _tiles(cycles: Cycles, best: int, m: int, n: int, rng: np.random.Generator) 
         cycle = cycles.arms[order[c], :period].copy()
         for copy in range(period + (8 if period == m + 1 else 0)):
             if copy >= period:
-                rng.shuffle(cycle)
+                shuffle(cycle, rng)
             for t in range(n):
                 starts[row, t] = cycle[(copy + t) % period]
             row += 1

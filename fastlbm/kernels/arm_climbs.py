@@ -66,7 +66,9 @@ def make_climbs(problem: ArmProblem, R: int) -> Climbs:
     d, n = problem.task.given.shape
     x = np.empty((R, d, n))
     for r in range(R):
-        x[r] = problem.task.given
+        for i in range(d):
+            for t in range(n):
+                x[r, i, t] = problem.task.given[i, t]
     return Climbs(
         arms=np.zeros((R, n), dtype=np.int64),
         x=x,

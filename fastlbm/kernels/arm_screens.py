@@ -53,8 +53,10 @@ def make_forms(target: Vector, V_inv: Matrix, m: int, p: int) -> Forms:
     d = target.shape[0]
     wide = (d + WIDTH - 1) // WIDTH * WIDTH
     belief = np.zeros((d + 1, wide))
-    belief[0, :d] = target
-    belief[1:, :d] = V_inv
+    for k in range(d):
+        belief[0, k] = target[k]
+        for i in range(d):
+            belief[1 + i, k] = V_inv[i, k]
     return Forms(
         q=np.zeros((1, wide)),
         Q=np.zeros((d, wide)),

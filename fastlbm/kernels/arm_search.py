@@ -272,8 +272,9 @@ def make_starts(
     cycles = effort.cycles if same and not task.wrap and problem.belief.kind != OM_BLOCK else 0
     row, most = warm.shape[0] + 1, warm.shape[0] + 1 + cycles * (2 * m + 3 + ORDERS)
     starts = np.empty((most, n), dtype=np.int64)
-    starts[: warm.shape[0]] = warm
     for t in range(n):
+        for s in range(warm.shape[0]):
+            starts[s, t] = warm[s, t]
         starts[row - 1, t] = int(K * rng.random())
     for k in range(cycles):
         period = (1, m + 1, m + 2, 2 * m + 2, 2 * m + 3)[k]
@@ -281,11 +282,19 @@ def make_starts(
         seen += visits
         for copy in range(period if k != 1 else ORDERS):
             if k == 1:
-                rng.shuffle(cycle)
+                shuffle(cycle, rng)
             for t in range(n):
                 starts[row, t] = cycle[(copy + t) % period]
             row += 1
     return starts[:row].copy(), seen
+
+
+@kernel_internal
+def shuffle(x: Integers, rng: np.random.Generator) -> None:
+    """Any order is as likely; NumPy's takes ten times as long to compile."""
+    for t in range(x.shape[0] - 1, 0, -1):
+        s = int((t + 1) * rng.random())
+        x[t], x[s] = x[s], x[t]
 
 
 @kernel

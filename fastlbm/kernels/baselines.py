@@ -91,7 +91,8 @@ def _play_draw(
         for j in range(i + 1):
             theta[i] += v * R[i, j] * z[j]
     _play_best(theta, arms, block)
-    F[0, :] = block.actions[0]
+    for i in range(block.actions.shape[1]):
+        F[0, i] = block.actions[0, i]
 
 
 @kernel
@@ -104,7 +105,8 @@ def _play_epsilon(
         _play_any(arms, block, rng)
     else:
         _play_best(theta, arms, block)
-    F[0, :] = block.actions[0]
+    for i in range(block.actions.shape[1]):
+        F[0, i] = block.actions[0, i]
 
 
 @kernel

@@ -166,7 +166,11 @@ def absorb_log(candidates: CandidateSet, past: Matrix, recent: Rows, actions: Ro
     M, N = recent.shape[0], candidates.m.shape[0]
     F, window, action, past = np.empty((1, N * d)), np.zeros((M, d)), np.empty((1, d)), past.copy()
     for t in range(n):
-        known = not (np.isnan(rewards[t]) or np.isnan(past).any())
+        known = not np.isnan(rewards[t])
+        for k in range(past.shape[0]):
+            for i in range(d):
+                for j in range(d):
+                    known = known and not np.isnan(past[k, i, j])
         for s in range(M):
             for i in range(d):
                 window[s, i] = recent[t + s, i] if t + s < M else actions[t + s - M, i]

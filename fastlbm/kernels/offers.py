@@ -53,8 +53,8 @@ def best_offer(
             for t in range(later):
                 if t > 0:
                     response(model, history, g)
-                else:
-                    g[:] = first
+                for i in range(d if t == 0 else 0):
+                    g[i] = first[i]
                 chosen, most = 0, -np.inf
                 for k in draws[future, t]:
                     reward = product(g, pool[k])

@@ -231,7 +231,10 @@ def lay_out(w: Weighing, block: BlockState) -> None:
     """The windows and the features of the actions of a new block, for every candidate."""
     (M, d), n, past = w.recent.shape, block.actions.shape[0], w.past.copy()
     for t in range(n):
-        w.windows[t, (M + 1) * d :] = past.ravel()
+        for k in range(past.shape[0]):
+            for i in range(d):
+                for j in range(d):
+                    w.windows[t, (M + 1 + k * d + i) * d + j] = past[k, i, j]
         push_all(w.candidates, past, block.actions, t, t + 1)
         for s in range(M + 1):
             for i in range(d):
