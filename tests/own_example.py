@@ -12,15 +12,15 @@ class RidgeGreedy(lbm.OwnAgent):
         self.explore = explore
     def begin(self, actions, seed):
         self.actions, self.rng = actions, np.random.default_rng(seed)
-        self.V, self.s = np.eye(actions.d), np.zeros(actions.d)
+        self.V, self.s, self.t = np.eye(actions.d), np.zeros(actions.d), 0
     def act(self):
         explores = self.rng.random() < self.explore
         goal = self.rng.standard_normal(len(self.s)) if explores else np.linalg.solve(self.V, self.s)
-        self.a = self.actions.project([1e6 * goal])[0]  # as far that way as the set goes
+        self.a = self.actions.project([1e6 * goal], start=self.t)[0]  # as far that way as it goes
         return self.a
     def update(self, y):
         self.V += np.outer(self.a, self.a)
-        self.s += y * self.a
+        self.s, self.t = self.s + y * self.a, self.t + 1
 """
 #: The same as a module.
 MODULE = f"import numpy as np\nimport fastlbm as lbm\n\n{EXAMPLE}"

@@ -67,6 +67,10 @@ class LBMEnv(gymnasium.Env[Array, Any]):
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """Observation, noisy reward, terminated (never), truncated, and the expected reward as info."""
+        if self._t == self._problem.horizon:
+            gymnasium.logger.warn(
+                f"the episode is over after {self._t} steps, and step was called: call reset first"
+            )
         row = self._problem.played(np.asarray(action)[None], 1)[0]
         reward, expected = play_step(self._problem.params, self._history, row, self.np_random)
         self._t += 1

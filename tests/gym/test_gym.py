@@ -78,6 +78,18 @@ def test_what_is_observed_is_a_markov_state(kind: str, seed: int) -> None:
         assert (terminated, truncated) == (False, observed[-1] == 1.0)
 
 
+def test_a_step_after_the_end_is_warned_of_once() -> None:
+    env = gymnasium.make(ID, **parameters(horizon=2)).unwrapped
+    env.reset(seed=0)
+    env.step(THETA)
+    assert env.step(THETA)[3]
+    with pytest.warns(UserWarning, match="over after 2 steps, and step was called: call reset first"):
+        env.step(THETA)
+    env.step(THETA)
+    env.reset()
+    env.step(THETA)
+
+
 def test_the_state_of_a_memory_without_end() -> None:
     """What is observed says what an action pays, and what is observed next."""
     given_ = parameters(**ENDLESS, sigma=0.0, horizon=40)

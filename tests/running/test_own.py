@@ -62,6 +62,12 @@ def test_the_example_is_that_of_the_documentation() -> None:
 
 
 @pytest.mark.parametrize("kind", SETS)
+def test_the_example_plays_on_every_set(kind: str) -> None:
+    env = lbm.LBM(THETA, m=2, gamma=-3.0, actions=SETS[kind])
+    assert lbm.run(env, RidgeGreedy(), T=20, seed=0).complete
+
+
+@pytest.mark.parametrize("kind", SETS)
 @pytest.mark.parametrize("name", agents())
 def test_a_package_agent_step_by_step_has_the_bits_of_a_compiled_run(name: str, kind: str) -> None:
     agent = agents()[name]
