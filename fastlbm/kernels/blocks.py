@@ -9,7 +9,7 @@ import numpy as np
 from ._jit import inline, kernel, kernel_norefcount
 from ._types import Matrix, Rows, Tiles, Vector
 from .eigen_tiles import TILE
-from .endless import dense_backward, dense_forward
+from .endless import dense_backward, dense_forward, scratch_rows, without_spectra
 from .matrix_functions import make_layout
 from .memory import SLIDE_FROM, Memory
 from .optimism import O3M, Belief, additive, joint
@@ -28,7 +28,8 @@ class Work(NamedTuple):
     D: Rows
     tiles: Tiles  # (tiles, rows*TILE) spectra
     scratch: Rows  # (2, N)
-    group: Rows  # (2 d, WIDTH) features of a group of windows of `pair`, and V_inv times them
+    #: (2 d, WIDTH) features of a group of windows of `pair`, and V_inv times them; scratch of `endless`
+    group: Rows
 
 
 @kernel
@@ -51,6 +52,16 @@ def make_work(memory: Memory, A0: Matrix | None, N: int, lanes: int) -> Work:
     elif m > SLIDE_FROM or memory.endless:
         shared, columns = d * (d + 1) // 2 + 2, N + (m + 1) * lanes
     count = (N - m * lanes + TILE - 1) // TILE
+    if memory.endless:
+        shape = (count, rows * TILE)
+        return Work(
+            B=np.zeros((d, N)),
+            U=np.zeros((d, N)),
+            D=np.empty((shared, columns)),
+            tiles=np.empty(shape) if without_spectra(memory) else np.zeros(shape),
+            scratch=np.zeros((2, N)),
+            group=np.empty((scratch_rows(d), WIDTH)),
+        )
     return Work(
         B=np.zeros((d, N)),
         U=np.zeros((d, N)),
@@ -70,7 +81,7 @@ def features(memory: Memory, A0: Matrix | None, a: Rows, lanes: int, work: Work)
     if A0 is None:
         pair_forward(memory, lanes, a, work.tiles, work.B)
     else:
-        dense_forward(memory, A0, lanes, a, work.D, work.tiles, work.B)
+        dense_forward(memory, A0, lanes, a, work.D, work.tiles, work.group, work.B)
 
 
 @inline
@@ -103,7 +114,7 @@ def evaluate(
     for i in range(a.shape[0]):
         for w in range(m * lanes):
             grad[i, w] = U[i, w]
-    dense_backward(memory, A0, lanes, a, U, work.D, work.tiles, grad)
+    dense_backward(memory, A0, lanes, a, U, work.D, work.tiles, work.group, grad)
 
 
 @kernel_norefcount
