@@ -9,7 +9,7 @@ import numpy as np
 from ._jit import inline, kernel, kernel_norefcount
 from ._types import Matrix, Rows, Tiles, Vector
 from .eigen_tiles import TILE
-from .endless import dense_backward, dense_forward, scratch_rows, without_spectra
+from .endless import dense_backward, dense_forward, scratch_rows, tile_rows, without_spectra
 from .matrix_functions import make_layout
 from .memory import SLIDE_FROM, Memory
 from .optimism import O3M, Belief, additive, joint
@@ -53,7 +53,7 @@ def make_work(memory: Memory, A0: Matrix | None, N: int, lanes: int) -> Work:
         shared, columns = d * (d + 1) // 2 + 2, N + (m + 1) * lanes
     count = (N - m * lanes + TILE - 1) // TILE
     if memory.endless:
-        shape = (count, rows * TILE)
+        shape = (count, tile_rows(memory) * TILE)
         return Work(
             B=np.zeros((d, N)),
             U=np.zeros((d, N)),

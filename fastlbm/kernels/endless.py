@@ -11,26 +11,44 @@ from numba.extending import overload
 
 from ._jit import INLINED, inline, kernel_internal
 from ._types import Matrix, Rows, Tiles
+from .eigen_tiles import TILE
 from .fading import Fading, add_fading_sums, fading_sums
 from .fractional_powers import fractional_backward, fractional_forward
-from .integer_powers import SOLVE_FROM, has_integer_power, integer_backward, integer_forward
+from .integer_powers import has_integer_power, integer_backward, integer_forward
+from .matrix_functions import make_layout
 from .memory import Memory, backward_tiles, forward_tiles, general_backward, general_forward
-from .power_poles import POLES_FROM
+from .power_poles import MOST_TERMS, poles_from
 from .powers import HALF, INTEGER
 from .tridiagonal import triangle
 
 
 @inline
-def scratch_rows(d: int) -> int:
-    """Rows (.., WIDTH) of scratch that a group of windows needs, and one to begin with a line of the cache."""
-    return triangle(d) + 3 * d + 7 * d * d // 4 + 1
+def without_spectra(memory: Memory) -> bool:
+    """Whether tiles hold groups, and need not be 0 at first; some A0 need spectra still."""
+    kind = memory.power.kind
+    return kind == INTEGER or (kind <= HALF and memory.d >= poles_from(kind))
 
 
 @inline
-def without_spectra(memory: Memory) -> bool:
-    """Whether these tiles hold groups, whatever is in them at first, but for an A0 that needs spectra."""
-    kind, d = memory.power.kind, memory.d
-    return kind <= HALF and d >= (SOLVE_FROM if kind == INTEGER else POLES_FROM)
+def tile_rows(memory: Memory) -> int:
+    """Rows (.., TILE) of a tile that holds groups of windows, or what spectra need."""
+    d = memory.d
+    kept = triangle(d) + (4 + 2 * MOST_TERMS) * d if without_spectra(memory) else 0
+    return max(make_layout(d).rows, kept)
+
+
+@inline
+def scratch_rows(d: int) -> int:
+    """Rows (.., WIDTH) of scratch that a group of windows needs, and one to begin with a line of the cache."""
+    return triangle(d) + (3 + MOST_TERMS) * d + 1
+
+
+@inline
+def _clear(memory: Memory, tiles: Tiles) -> None:
+    """Tiles that hold spectra after all."""
+    for tile in range(tiles.shape[0] if without_spectra(memory) else 0):
+        for w in range(make_layout(memory.d).rows * TILE):
+            tiles[tile, w] = 0.0
 
 
 @kernel_internal
@@ -53,8 +71,7 @@ def endless_forward(
     elif poles.shape[1] > 0:
         fractional_forward(memory, A0, poles, a, D, tiles, group, B)
     else:
-        if without_spectra(memory):
-            tiles[:] = 0.0  # nobody has
+        _clear(memory, tiles)
         forward_tiles(memory, A0, lanes, a, D, True, tiles, B)
 
 

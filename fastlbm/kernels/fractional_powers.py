@@ -33,7 +33,7 @@ from .vectors import WIDTH, line_of, pick, put, read, write, zeros
 
 
 class _Kept(NamedTuple):
-    """First places of what is kept of a group of WIDTH windows; `make_layout` has room for it."""
+    """First places of what is kept of a group of WIDTH windows, for up to MOST_TERMS poles and factors."""
 
     X: int  # the matrices, then what `to_tridiagonal` leaves of them
     T: int

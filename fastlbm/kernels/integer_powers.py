@@ -21,9 +21,6 @@ from .powers import INTEGER
 from .tridiagonal import row_of, triangle
 from .vectors import WIDTH, line_of, pick, put, read, root, write, zeros
 
-#: From this d on; the spectra of smaller matrices have code of their own.
-SOLVE_FROM = 4
-
 
 @inline
 def has_integer_power(memory: Memory, A0: Matrix) -> bool:
@@ -31,10 +28,7 @@ def has_integer_power(memory: Memory, A0: Matrix) -> bool:
     power, size = memory.power, 0.0
     for i in range(A0.shape[0]):
         size = max(size, A0[i, i])
-    # The vectors x_i, and v_i, must fit in the tiles.
-    fits = memory.d >= SOLVE_FROM and 1.0 <= abs(power.gamma) <= memory.d
-    plain = power.kind == INTEGER and power.floor < 0.0
-    return fits and plain and (size == 0.0 or not is_extreme(size))
+    return power.kind == INTEGER and power.floor < 0.0 and (size == 0.0 or not is_extreme(size))
 
 
 @inline
