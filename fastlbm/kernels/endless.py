@@ -19,7 +19,7 @@ from .matrix_functions import make_layout
 from .memory import Memory, backward_tiles, forward_tiles, general_backward, general_forward
 from .power_poles import MOST_TERMS, poles_from
 from .powers import HALF, INTEGER
-from .tridiagonal import triangle
+from .triangles import triangle
 
 
 @inline
@@ -39,7 +39,7 @@ def tile_rows(memory: Memory) -> int:
 
 @inline
 def scratch_rows(d: int) -> int:
-    """Rows (.., WIDTH) of scratch that a group of windows needs, and one to begin with a line of the cache."""
+    """Rows (.., WIDTH) of scratch for a group of windows, and one to begin with a line of the cache."""
     return triangle(d) + (3 + MOST_TERMS) * d + 1
 
 

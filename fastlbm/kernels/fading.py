@@ -139,7 +139,7 @@ def _four_places(d: int, j: int) -> tuple[int, int, int]:
 def _run_numbers(
     a: Rows, past: Matrix, i: int, j: int, decay: float, share: float, s: int, lanes: int, D: Rows, row: int
 ) -> None:
-    """The entries (i, j) to (i, j + 3) of Y of the block s, from the row `row` of D on; share = 0: no cycle."""
+    """The entries (i, j) to (i, j + 3) of Y of the block s, in D from a row on; share = 0: no cycle."""
     j1, j2, j3 = _four_places(a.shape[0], j)
     r1, r2, r3 = row + j1 - j, row + j2 - j, row + j3 - j
     keep = 1.0 if share == 0.0 else 0.0
@@ -193,15 +193,18 @@ def add_fading_sums(a: Rows, decay: float, wraps: bool, lanes: int, D: Rows, gra
         else:
             for s in range(lanes):
                 _run_numbers_back(N, rows, decay, share, s, lanes, D, row)
-    for start in range(0, N, WIDTH):
-        _add_products_of(a, D, start, min(N - start, WIDTH), grad)
+    whole = N // WIDTH * WIDTH
+    for start in range(0, whole, WIDTH):
+        _add_products_of(a, D, start, WIDTH, grad)
+    if whole < N:
+        _add_products_of(a, D, whole, N - whole, grad)
 
 
 @inline
 def _run_numbers_back(
     N: int, rows: int, decay: float, share: float, s: int, lanes: int, D: Rows, row: int
 ) -> None:
-    """G of the block s in the row `row` of D and the next three, the last action first; share = 0: no cycle."""
+    """G of the block s in four rows of D from `row` on, the last action first; share = 0: no cycle."""
     r1, r2, r3 = _four_places(rows, row)
     g0, g1, g2, g3 = 0.0, 0.0, 0.0, 0.0
     if share > 0.0:

@@ -2,11 +2,11 @@
 
 x^gamma = x^k r(x) with k the next integer above gamma and r(x) = sum_i w_i/(x + s_i) of `power_poles`. With
 X = H T H^T of `tridiagonal` an inverse costs O(d): b = H T^k sum_i w_i x_i with x_i = (T + s_i)^-1 H^T a. The
-gradient of <u, b> with respect to X is H S H^T with a sum S of products of pairs of vectors, made symmetric: of
-x_i and -w_i y_i, y_i = (T + s_i)^-1 T^k H^T u, and of the integer power as in `integer_powers`.
+gradient of <u, b> with respect to X is H S H^T with a sum S of products of pairs of vectors, made symmetric:
+of x_i and -w_i y_i, y_i = (T + s_i)^-1 T^k H^T u, and of the integer power as in `integer_powers`.
 
-A spectrum of size d costs about twenty times that (measured: d=16, gamma=-1.7). It serves a memory without end,
-whose matrices have full rank however large d is; windows of fewer than d actions have the Gram form.
+A spectrum of size d costs about twenty times that (measured: d=16, gamma=-1.7). It serves a memory without
+end, whose matrices have full rank however large d is; windows of fewer than d actions have the Gram form.
 """
 
 from __future__ import annotations
@@ -18,17 +18,8 @@ from ._jit import inline, kernel_internal
 from ._types import Matrix, Rows, Tile, Tiles
 from .arithmetic import fma
 from .memory import Memory
-from .tridiagonal import (
-    multiply,
-    pivots,
-    row_of,
-    solve,
-    to_tridiagonal,
-    triangle,
-    turn,
-    turn_back,
-    turn_matrix_back,
-)
+from .triangles import add_pairs, triangle
+from .tridiagonal import multiply, pivots, solve, to_tridiagonal, turn, turn_back, turn_matrix_back
 from .vectors import WIDTH, line_of, pick, put, read, write, zeros
 
 
@@ -121,7 +112,7 @@ def fractional_backward(
 
 @kernel_internal
 def _sum_poles(t: Tile, at: _Kept, poles: Matrix, s: Tile, now: int, z: Tile, out: int, d: int) -> None:
-    """The vectors at `now` become r(T) times them; the terms, over the roots of their weights, are left in z."""
+    """The vectors at `now` become r(T) times them; z keeps the terms, over the roots of their weights."""
     n = poles.shape[1]
     for p in range(n):
         solve(t, at.T, at.inverses + p * d, s, now, z, out + p * d, math.sqrt(poles[1, p]), d)
@@ -147,38 +138,3 @@ def _times_power(
         multiply(t, at.T, z, out, s, now, d)
         for i in range(d):
             put(s, now + i, sign * pick(s, now + i))
-
-
-@kernel_internal
-def add_pairs(t: Tile, x: int, s: Tile, y: int, n: int, S: int, d: int) -> None:
-    """S = the sum of x y^T + y x^T over n pairs, the upper triangle; eight entries at once share what is read.
-
-    Beyond the end of a row its last entry is computed again.
-    """
-    for i in range(0, d, 2):
-        k = min(i + 1, d - 1)
-        one, other = S + row_of(d, i), S + row_of(d, k)
-        for j in range(i, d, 4):
-            j1, j2, j3 = min(j + 1, d - 1), min(j + 2, d - 1), min(j + 3, d - 1)
-            a0, a1, a2, a3 = zeros(), zeros(), zeros(), zeros()
-            b0, b1, b2, b3 = zeros(), zeros(), zeros(), zeros()
-            for p in range(n):
-                u, v = x + p * d, y + p * d
-                ui, uk, vi, vk = pick(t, u + i), pick(t, u + k), pick(s, v + i), pick(s, v + k)
-                uj, vj = pick(t, u + j), pick(s, v + j)
-                a0, b0 = fma(ui, vj, fma(vi, uj, a0)), fma(uk, vj, fma(vk, uj, b0))
-                uj, vj = pick(t, u + j1), pick(s, v + j1)
-                a1, b1 = fma(ui, vj, fma(vi, uj, a1)), fma(uk, vj, fma(vk, uj, b1))
-                uj, vj = pick(t, u + j2), pick(s, v + j2)
-                a2, b2 = fma(ui, vj, fma(vi, uj, a2)), fma(uk, vj, fma(vk, uj, b2))
-                uj, vj = pick(t, u + j3), pick(s, v + j3)
-                a3, b3 = fma(ui, vj, fma(vi, uj, a3)), fma(uk, vj, fma(vk, uj, b3))
-            if j > i:
-                put(s, other + j, b0)
-            put(s, other + j1, b1)
-            put(s, other + j2, b2)
-            put(s, other + j3, b3)
-            put(s, one + j, a0)
-            put(s, one + j1, a1)
-            put(s, one + j2, a2)
-            put(s, one + j3, a3)

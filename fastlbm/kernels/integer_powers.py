@@ -6,7 +6,7 @@ symmetric. b = X^k a takes k products, and the gradient is the sum of v_i x_{k-1
 
 A spectrum of size d costs about thirty times that (measured: d=16, gamma=-3). It serves a memory without end,
 whose matrices have full rank however large d is; windows of fewer than d actions have the Gram form. Matrices
-come in groups of WIDTH as in `tridiagonal`; X and the vectors x_i are kept of each, in the tiles.
+come in groups, see `triangles`; X and the vectors x_i are kept of each, in the tiles.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from ._jit import inline, kernel_internal
 from ._types import Matrix, Rows, Tile, Tiles
 from .arithmetic import fma
 from .eigen_tiles import is_extreme
-from .fractional_powers import add_pairs
 from .memory import Memory
 from .powers import INTEGER
-from .tridiagonal import row_of, triangle
+from .triangles import add_pairs, row_of, triangle
 from .vectors import WIDTH, line_of, pick, put, read, root, write, zeros
 
 
@@ -153,9 +152,7 @@ def _powers(
 
 
 @kernel_internal
-def integer_forward(
-    memory: Memory, A0: Matrix, a: Rows, D: Rows, tiles: Tiles, group: Rows, B: Rows
-) -> None:
+def integer_forward(memory: Memory, A0: Matrix, a: Rows, D: Rows, tiles: Tiles, group: Rows, B: Rows) -> None:
     """Features B (d, N) of the actions a (d, N), given the sums D before each; leaves factors in tiles."""
     d, N = a.shape
     negative, order = memory.power.negative, int(abs(memory.power.gamma))

@@ -3,9 +3,7 @@
 X = H T H^T with T tridiagonal and H a product of d - 2 reflections I - beta v v^T. Functions of T times a
 vector cost little where they are sums of inverses, and what is found goes back by the same reflections.
 
-Matrices come in groups of WIDTH, one number of each in a vector of a flat array; of a matrix its upper
-triangle, row after row, entry (i, j) in the place `row_of(d, i) + j` behind a base. What is kept of a group is
-in an array t, what is not in an array s.
+Matrices come in groups, see `triangles`. What is kept of a group is in an array t, what is not in an array s.
 """
 
 from __future__ import annotations
@@ -13,22 +11,11 @@ from __future__ import annotations
 from ._jit import inline, kernel_internal
 from ._types import Tile, Vector
 from .arithmetic import fma
+from .triangles import row_of, triangle
 from .vectors import Several, absolute, at_least, pick, put, root, signed_as, where_above, zeros
 
 #: A squared norm up to this is that of a zero vector: the squares are about to underflow.
 _NOTHING = 1e-280
-
-
-@inline
-def row_of(d: int, i: int) -> int:
-    """Where the entries (i, j) begin, as if with j = 0."""
-    return i * d - i * (i + 1) // 2
-
-
-@inline
-def triangle(d: int) -> int:
-    """Vectors of a matrix."""
-    return d * (d + 1) // 2
 
 
 @inline
@@ -101,7 +88,10 @@ def _next(
 
 @inline
 def _weigh(t: Tile, v: int, beta: Several, s: Tile, w: int, p: int, first: int, d: int) -> None:
-    """w = beta (p - beta/2 (v^T p) v): with p = M v, M - v w^T - w v^T is (I - beta v v^T) M (I - beta v v^T)."""
+    """w = beta (p - beta/2 (v^T p) v).
+
+    With p = M v, M - v w^T - w v^T is (I - beta v v^T) M (I - beta v v^T).
+    """
     share = -(0.5 * beta * _dot(t, v, s, p, first, d))
     for i in range(first, d):
         put(s, w + i, beta * fma(share, pick(t, v + i), pick(s, p + i)))
@@ -109,9 +99,10 @@ def _weigh(t: Tile, v: int, beta: Several, s: Tile, w: int, p: int, first: int, 
 
 @kernel_internal
 def to_tridiagonal(t: Tile, X: int, T: int, s: Tile, w: int, x: int, d: int) -> None:
-    """The matrices X become vectors v, those of reflection i behind the diagonal of row i, zeros on it; d >= 3.
+    """The matrices X become vectors v, those of reflection i behind the diagonal of row i; d >= 3.
 
-    The places T hold the diagonal of the tridiagonal matrices, then what is beside it, then the betas: 3 d.
+    The diagonals become 0. The places T hold those of the tridiagonal matrices, then what is beside them, then
+    the betas: 3 d.
     The vectors x of s become H^T x; w are 2 d places of scratch.
     """
     off, betas, p = T + d, T + 2 * d, w + d
@@ -162,7 +153,7 @@ def turn_back(t: Tile, X: int, T: int, s: Tile, x: int, d: int) -> None:
 
 @inline
 def _rows_above(t: Tile, before: int, v: int, s: Tile, M: int, w: int, p: int, first: int, d: int) -> None:
-    """`_next` for the rows above `first`, where u and v are 0: four at once, the last of them again and again."""
+    """`_next` for the rows above `first`, where u and v are 0; four at once, or the last again and again."""
     for i in range(0, first, 4):
         i1, i2, i3 = min(i + 1, first - 1), min(i + 2, first - 1), min(i + 3, first - 1)
         r0, r1, r2, r3 = M + row_of(d, i), M + row_of(d, i1), M + row_of(d, i2), M + row_of(d, i3)
@@ -206,7 +197,7 @@ def turn_matrix_back(t: Tile, X: int, T: int, s: Tile, M: int, w: int, x: int, d
 
 @kernel_internal
 def pivots(t: Tile, T: int, shifts: Vector, count: int, out: int, d: int) -> None:
-    """The inverses of the pivots of T + shift, d places each, for so many shifts, those behind the last are 0.
+    """Inverses of the pivots of T + shift, d places each, for so many shifts; those behind the last are 0.
 
     Three at once, which do not wait for each other.
     """

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from fastlbm.kernels._jit import kernel
+from fastlbm.kernels.triangles import triangle
 from fastlbm.kernels.tridiagonal import (
     multiply,
     pivots,
     solve,
     to_tridiagonal,
-    triangle,
     turn,
     turn_back,
     turn_matrix_back,

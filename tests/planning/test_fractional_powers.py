@@ -39,7 +39,9 @@ def evaluated(memory: Memory, form: Fading, belief: Belief, blocks: Array) -> tu
     columns = np.ascontiguousarray(blocks.transpose(2, 1, 0).reshape(d, -1))
     values, grad = np.empty(lanes), np.empty_like(columns)
     work = make_work(memory, form, columns.shape[1], lanes)
-    for array in (work.B, work.D, work.tiles, work.group) if without_spectra(memory) else (work.D, work.group):
+    for array in (
+        (work.B, work.D, work.tiles, work.group) if without_spectra(memory) else (work.D, work.group)
+    ):
         array[:] = np.nan  # nothing is read before it is written
     compute_value(memory, form, belief, columns, lanes, work, values, grad)
     assert np.isfinite(values).all()
@@ -90,7 +92,11 @@ def test_fifty_digits_everywhere(d: int, decay: float) -> None:
 @pytest.mark.parametrize(("i", "gamma"), list(enumerate(FRACTIONS)))
 def test_hard_cases(i: int, gamma: float) -> None:
     """Those that have poles and those that fall back."""
-    d, rng, common = 4 + i % 6, np.random.default_rng(5), {"m": 0, "gamma": gamma, "optimism": OPTIMISM[i % 3]}
+    d, rng, common = (
+        4 + i % 6,
+        np.random.default_rng(5),
+        {"m": 0, "gamma": gamma, "optimism": OPTIMISM[i % 3]},
+    )
     free, zero, Q = problems.ball(3, d, rng), np.zeros((2, d)), problems.orthogonal(d, rng)
     cases = {
         "only zero actions": {"actions": zero},
