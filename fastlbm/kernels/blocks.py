@@ -15,7 +15,7 @@ from .memory import SLIDE_FROM, Memory
 from .optimism import O3M, Belief, additive, joint
 from .pair import ROWS, groups_of, pair_backward, pair_forward
 from .pair_ucb import pair_ucb
-from .vectors import WIDTH
+from .vectors import WIDTH, line_of
 
 
 class Work(NamedTuple):
@@ -53,22 +53,20 @@ def make_work(memory: Memory, A0: Matrix | None, N: int, lanes: int) -> Work:
         shared, columns = d * (d + 1) // 2 + 2, N + (m + 1) * lanes
     count = (N - m * lanes + TILE - 1) // TILE
     if memory.endless:
-        shape = (count, tile_rows(memory) * TILE)
-        return Work(
-            B=np.zeros((d, N)),
-            U=np.zeros((d, N)),
-            D=np.empty((shared, columns)),
-            tiles=np.empty(shape) if without_spectra(memory) else np.zeros(shape),
-            scratch=np.zeros((2, N)),
-            group=np.empty((scratch_rows(d), WIDTH)),
-        )
+        rows = tile_rows(memory)
+    # They begin with a line of the cache: vectors across lines take up to a third longer (measured).
+    size = count * rows * TILE
+    room = np.empty(size + WIDTH)
+    first = line_of(room)
+    if not (memory.endless and without_spectra(memory)):
+        room[:] = 0.0
     return Work(
         B=np.zeros((d, N)),
         U=np.zeros((d, N)),
-        D=np.zeros((shared, columns)),
-        tiles=np.zeros((count, rows * TILE)),
+        D=np.empty((shared, columns)) if memory.endless else np.zeros((shared, columns)),
+        tiles=room[first : first + size].reshape(count, rows * TILE),
         scratch=np.zeros((2, N)),
-        group=np.zeros((0, WIDTH)),
+        group=np.empty((scratch_rows(d) if memory.endless else 0, WIDTH)),
     )
 
 

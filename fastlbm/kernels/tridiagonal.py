@@ -101,9 +101,8 @@ def _weigh(t: Tile, v: int, beta: Several, s: Tile, w: int, p: int, first: int, 
 def to_tridiagonal(t: Tile, X: int, T: int, s: Tile, w: int, x: int, d: int) -> None:
     """The matrices X become vectors v, those of reflection i behind the diagonal of row i; d >= 3.
 
-    The diagonals become 0. The places T hold those of the tridiagonal matrices, then what is beside them, then
-    the betas: 3 d.
-    The vectors x of s become H^T x; w are 2 d places of scratch.
+    The diagonals become 0. The places T hold those of the tridiagonal matrices, then what is beside them,
+    then the betas: 3 d. The vectors x of s become H^T x; w are 2 d places of scratch.
     """
     off, betas, p = T + d, T + 2 * d, w + d
     for i in range(d):

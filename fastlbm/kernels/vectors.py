@@ -102,7 +102,7 @@ def put(x: Tile, i: int, vector: Several) -> None:
 
 
 @inline
-def line_of(x: Rows) -> int:
+def line_of(x: Tile) -> int:
     """The first number of x that begins a line of the cache: vectors across lines take twice as long."""
     return -(x.ctypes.data // 8) % WIDTH
 
