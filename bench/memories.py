@@ -10,6 +10,7 @@ import numpy as np
 
 import fastlbm as lbm
 
+from . import endless
 from .problems import prepare, problem, repeat
 from .timing import race
 
@@ -63,8 +64,8 @@ def costs(d: int, gamma: float, isotropic: bool, lanes: int) -> dict[str, float]
     cases |= {(f"m={m} fading", DECAY, False): p for m, p in shapes.items()}
     cases[("m=inf fading", DECAY, True)] = shapes["8"]
     calls = {}
-    for (name, decay, endless), p in cases.items():
-        e = prepare(p, lanes, decay, endless)
+    for (name, decay, no_end), p in cases.items():
+        e = prepare(p, lanes, decay, no_end)
         calls[name] = lambda times, e=e: repeat(*e, times)
     return {name: 1e9 * found / (L * lanes) for name, found in race(calls, rounds=40).items()}
 
@@ -84,18 +85,19 @@ def earned(
 
 
 def main() -> None:
-    """Two tables."""
+    """The tables: of costs, of costs without end beside m = 8, of what is earned."""
     print(f"ns a window, value and gradient, L={L}, decay {DECAY}; 1 block or 8 side by side")
     for d, gamma, isotropic in SHAPES:
         for lanes in (1, 8):
             ns = costs(d, gamma, isotropic, lanes)
             told = ", ".join(f"{name}: {value:.0f}" for name, value in ns.items())
             more = [ns[f"m={m} fading"] / ns[f"m={m}"] for m in (2, 8)]
-            endless = ns["m=inf fading"] / ns["m=8 fading"]
+            no_end = ns["m=inf fading"] / ns["m=8 fading"]
             shape = f"d={d} gamma={gamma:g} A0 {'= I' if isotropic else 'general'}, {lanes} side by side"
             print(f"  {shape}: {told}")
             print(f"    fading is {more[0]:.2f} (m=2) and {more[1]:.2f} (m=8) of a window; no end is")
-            print(f"    {endless:.2f} of m=8 that fades", flush=True)
+            print(f"    {no_end:.2f} of m=8 that fades", flush=True)
+    endless.main()
     warnings.simplefilter("ignore", RuntimeWarning)
     print(f"\nRolling and Auto on memories that fade without end, T={T}")
     compare([(seed, d, gamma, math.inf, decay) for seed, d, gamma, decay in INSTANCES])

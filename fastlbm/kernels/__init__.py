@@ -19,7 +19,7 @@ branches that decay = 1 does not take. An infinite m is a third form, chosen by 
 (`fading`, `endless`): the sum over all that was played is one matrix, which runs on in time, and so does the
 derivative, backwards, so that m costs nothing. A block has no actions before it then; what was played is part
 of the form. Its matrices have full rank, and no smaller Gram matrix. Their integer powers are taken by
-solutions with a Cholesky factor (`integer_powers`); others, from d = 9 on, by sums of inverses that are the
+solutions with a Cholesky factor (`integer_powers`); others, from d = 3 on, by sums of inverses that are the
 power to rounding (`power_poles`), of matrices made tridiagonal (`fractional_powers`). That takes an interval
 which no eigenvalue leaves. Where it is too wide, or d is small, a spectrum of size d is computed. A response
 that is no power has the dense form and the divided differences of `responses`; one's own comes as two

@@ -9,13 +9,13 @@ import numpy as np
 from ._jit import inline, kernel, kernel_norefcount
 from ._types import Matrix, Rows, Tiles, Vector
 from .eigen_tiles import TILE
-from .endless import dense_backward, dense_forward
+from .endless import dense_backward, dense_forward, scratch_rows, tile_rows, without_spectra
 from .matrix_functions import make_layout
 from .memory import SLIDE_FROM, Memory
 from .optimism import O3M, Belief, additive, joint
 from .pair import ROWS, groups_of, pair_backward, pair_forward
 from .pair_ucb import pair_ucb
-from .vectors import WIDTH
+from .vectors import WIDTH, line_of
 
 
 class Work(NamedTuple):
@@ -28,7 +28,8 @@ class Work(NamedTuple):
     D: Rows
     tiles: Tiles  # (tiles, rows*TILE) spectra
     scratch: Rows  # (2, N)
-    group: Rows  # (2 d, WIDTH) features of a group of windows of `pair`, and V_inv times them
+    #: (2 d, WIDTH) features of a group of windows of `pair`, and V_inv times them; scratch of `endless`
+    group: Rows
 
 
 @kernel
@@ -51,13 +52,21 @@ def make_work(memory: Memory, A0: Matrix | None, N: int, lanes: int) -> Work:
     elif m > SLIDE_FROM or memory.endless:
         shared, columns = d * (d + 1) // 2 + 2, N + (m + 1) * lanes
     count = (N - m * lanes + TILE - 1) // TILE
+    if memory.endless:
+        rows = tile_rows(memory)
+    # They begin with a line of the cache: vectors across lines take up to a third longer (measured).
+    size = count * rows * TILE
+    room = np.empty(size + WIDTH)
+    first = line_of(room)
+    if not (memory.endless and without_spectra(memory)):
+        room[:] = 0.0
     return Work(
         B=np.zeros((d, N)),
         U=np.zeros((d, N)),
-        D=np.zeros((shared, columns)),
-        tiles=np.zeros((count, rows * TILE)),
+        D=np.empty((shared, columns)) if memory.endless else np.zeros((shared, columns)),
+        tiles=room[first : first + size].reshape(count, rows * TILE),
         scratch=np.zeros((2, N)),
-        group=np.zeros((0, WIDTH)),
+        group=np.empty((scratch_rows(d) if memory.endless else 0, WIDTH)),
     )
 
 
@@ -70,7 +79,7 @@ def features(memory: Memory, A0: Matrix | None, a: Rows, lanes: int, work: Work)
     if A0 is None:
         pair_forward(memory, lanes, a, work.tiles, work.B)
     else:
-        dense_forward(memory, A0, lanes, a, work.D, work.tiles, work.B)
+        dense_forward(memory, A0, lanes, a, work.D, work.tiles, work.group, work.B)
 
 
 @inline
@@ -103,7 +112,7 @@ def evaluate(
     for i in range(a.shape[0]):
         for w in range(m * lanes):
             grad[i, w] = U[i, w]
-    dense_backward(memory, A0, lanes, a, U, work.D, work.tiles, grad)
+    dense_backward(memory, A0, lanes, a, U, work.D, work.tiles, work.group, grad)
 
 
 @kernel_norefcount

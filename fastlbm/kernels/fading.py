@@ -14,10 +14,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ._jit import kernel_internal, kernel_norefcount
+from ._jit import inline, kernel_internal, kernel_norefcount
 from ._types import Matrix, Rows
-from .arithmetic import column
+from .arithmetic import column, fma
 from .powers import POWER
+from .vectors import WIDTH, load, read, store, write, zeros
 
 #: The most actions that a memory without end counts as, where searches ask how long it is.
 _LONGEST_TURN = 8
@@ -109,63 +110,151 @@ def push_past(past: Matrix, decay: float, actions: Rows, first: int, end: int) -
 
 @kernel_internal
 def fading_sums(a: Rows, past: Matrix, decay: float, wraps: bool, lanes: int, D: Rows) -> None:
-    """D (d(d+1)/2, ...): the upper triangle of Y before each action; of a cycle, the one that returns."""
+    """D (d(d+1)/2, ...): the upper triangle of Y before each action; of a cycle, the one that returns.
+
+    Four entries at once: one alone would wait for its last step. Beyond the end of a row its last is computed
+    again.
+    """
     d, N = a.shape
-    share = -math.expm1(N // lanes * math.log(decay))  # 1 - decay^P
+    share = -math.expm1(N // lanes * math.log(decay)) if wraps else 0.0  # 1 - decay^P
     row = 0
     for i in range(d):
-        for j in range(i, d):
-            initial = 0.0 if wraps else past[i, j]
-            for w in range(lanes):
-                D[row, w] = initial
-            _run_on(a, i, j, decay, lanes, N + lanes if wraps else N, D, row)
-            if wraps:
-                for w in range(lanes):
-                    D[row, w] = D[row, N + w] / share
-                _run_on(a, i, j, decay, lanes, N, D, row)
-            row += 1
+        for j in range(i, d, 4):
+            if lanes % WIDTH == 0:
+                for s in range(0, lanes, WIDTH):
+                    _run_vectors(a, past, i, j, decay, share, s, lanes, D, row)
+            else:
+                for s in range(lanes):
+                    _run_numbers(a, past, i, j, decay, share, s, lanes, D, row)
+            row += min(4, d - j)
 
 
-@kernel_internal
-def _run_on(a: Rows, i: int, j: int, decay: float, lanes: int, end: int, D: Rows, row: int) -> None:
-    """D[row] = Y_ij from the second step on."""
-    for first in range(lanes, end, lanes):
-        before = column(first - lanes)
-        for s in range(lanes):
-            D[row, first + s] = decay * D[row, before + s] + a[i, before + s] * a[j, before + s]
+@inline
+def _four_places(d: int, j: int) -> tuple[int, int, int]:
+    """The three places behind j, or the last."""
+    return min(j + 1, d - 1), min(j + 2, d - 1), min(j + 3, d - 1)
+
+
+@inline
+def _run_numbers(
+    a: Rows, past: Matrix, i: int, j: int, decay: float, share: float, s: int, lanes: int, D: Rows, row: int
+) -> None:
+    """The entries (i, j) to (i, j + 3) of Y of the block s, in D from a row on; share = 0: no cycle."""
+    j1, j2, j3 = _four_places(a.shape[0], j)
+    r1, r2, r3 = row + j1 - j, row + j2 - j, row + j3 - j
+    keep = 1.0 if share == 0.0 else 0.0
+    y0, y1, y2, y3 = keep * past[i, j], keep * past[i, j1], keep * past[i, j2], keep * past[i, j3]
+    for _ in range(1 if share == 0.0 else 2):
+        for w in range(s, a.shape[1], lanes):
+            D[row, w], D[r1, w], D[r2, w], D[r3, w] = y0, y1, y2, y3
+            x = a[i, w]
+            y0, y1 = fma(decay, y0, x * a[j, w]), fma(decay, y1, x * a[j1, w])
+            y2, y3 = fma(decay, y2, x * a[j2, w]), fma(decay, y3, x * a[j3, w])
+        if share > 0.0:
+            y0, y1, y2, y3 = y0 / share, y1 / share, y2 / share, y3 / share
+
+
+@inline
+def _run_vectors(
+    a: Rows, past: Matrix, i: int, j: int, decay: float, share: float, s: int, lanes: int, D: Rows, row: int
+) -> None:
+    """The same for WIDTH blocks from s on."""
+    j1, j2, j3 = _four_places(a.shape[0], j)
+    r1, r2, r3 = row + j1 - j, row + j2 - j, row + j3 - j
+    keep = 1.0 if share == 0.0 else 0.0
+    y0, y1 = zeros() + keep * past[i, j], zeros() + keep * past[i, j1]
+    y2, y3 = zeros() + keep * past[i, j2], zeros() + keep * past[i, j3]
+    for _ in range(1 if share == 0.0 else 2):
+        for w in range(s, a.shape[1], lanes):
+            store(D, row, w, y0)
+            store(D, r1, w, y1)
+            store(D, r2, w, y2)
+            store(D, r3, w, y3)
+            x = load(a, i, w)
+            y0, y1 = fma(decay, y0, x * load(a, j, w)), fma(decay, y1, x * load(a, j1, w))
+            y2, y3 = fma(decay, y2, x * load(a, j2, w)), fma(decay, y3, x * load(a, j3, w))
+        if share > 0.0:
+            y0, y1, y2, y3 = y0 / share, y1 / share, y2 / share, y3 / share
 
 
 @kernel_internal
 def add_fading_sums(a: Rows, decay: float, wraps: bool, lanes: int, D: Rows, grad: Rows) -> None:
     """Adds to grad what comes through Y, given the derivative D with respect to X, the upper triangle of H.
 
-    D has `lanes` columns more than there are actions, and is used up.
+    D is used up: H becomes G.
     """
     d, N = a.shape
-    share = -math.expm1(N // lanes * math.log(decay))
-    row = 0
+    share = -math.expm1(N // lanes * math.log(decay)) if wraps else 0.0
+    rows = d * (d + 1) // 2
+    for row in range(0, rows, 4):
+        if lanes % WIDTH == 0:
+            for s in range(0, lanes, WIDTH):
+                _run_vectors_back(N, rows, decay, share, s, lanes, D, row)
+        else:
+            for s in range(lanes):
+                _run_numbers_back(N, rows, decay, share, s, lanes, D, row)
+    whole = N // WIDTH * WIDTH
+    for start in range(0, whole, WIDTH):
+        _add_products_of(a, D, start, WIDTH, grad)
+    if whole < N:
+        _add_products_of(a, D, whole, N - whole, grad)
+
+
+@inline
+def _run_numbers_back(
+    N: int, rows: int, decay: float, share: float, s: int, lanes: int, D: Rows, row: int
+) -> None:
+    """G of the block s in four rows of D from `row` on, the last action first; share = 0: no cycle."""
+    r1, r2, r3 = _four_places(rows, row)
+    g0, g1, g2, g3 = 0.0, 0.0, 0.0, 0.0
+    if share > 0.0:
+        # What the windows of all later turns leave, from a first pass of the recursion.
+        for w in range(N - lanes + s, -1, -lanes):
+            g0, g1 = fma(decay, g0, D[row, w]), fma(decay, g1, D[r1, w])
+            g2, g3 = fma(decay, g2, D[r2, w]), fma(decay, g3, D[r3, w])
+        g0, g1, g2, g3 = g0 / share, g1 / share, g2 / share, g3 / share
+    for back in range(N - lanes + s, -1, -lanes):
+        w = column(back)
+        h0, h1, h2, h3 = D[row, w], D[r1, w], D[r2, w], D[r3, w]
+        D[row, w], D[r1, w], D[r2, w], D[r3, w] = g0, g1, g2, g3
+        g0, g1, g2, g3 = fma(decay, g0, h0), fma(decay, g1, h1), fma(decay, g2, h2), fma(decay, g3, h3)
+
+
+@inline
+def _run_vectors_back(
+    N: int, rows: int, decay: float, share: float, s: int, lanes: int, D: Rows, row: int
+) -> None:
+    """The same for WIDTH blocks from s on."""
+    r1, r2, r3 = _four_places(rows, row)
+    g0, g1, g2, g3 = zeros(), zeros(), zeros(), zeros()
+    if share > 0.0:
+        for w in range(N - lanes + s, -1, -lanes):
+            g0, g1 = fma(decay, g0, load(D, row, w)), fma(decay, g1, load(D, r1, w))
+            g2, g3 = fma(decay, g2, load(D, r2, w)), fma(decay, g3, load(D, r3, w))
+        g0, g1, g2, g3 = g0 / share, g1 / share, g2 / share, g3 / share
+    for w in range(N - lanes + s, -1, -lanes):
+        h0, h1, h2, h3 = load(D, row, w), load(D, r1, w), load(D, r2, w), load(D, r3, w)
+        store(D, row, w, g0)
+        store(D, r1, w, g1)
+        store(D, r2, w, g2)
+        store(D, r3, w, g3)
+        g0, g1, g2, g3 = fma(decay, g0, h0), fma(decay, g1, h1), fma(decay, g2, h2), fma(decay, g3, h3)
+
+
+@inline
+def _add_products_of(a: Rows, D: Rows, start: int, count: int, grad: Rows) -> None:
+    """Adds G a of `count` actions to grad, G the symmetric matrices whose upper triangles are in D."""
+    d, row = a.shape[0], 0
     for i in range(d):
-        for j in range(i, d):
-            for w in range(lanes):
-                D[row, N + w] = 0.0
-                if wraps:
-                    # What the windows of all later turns leave, from a first pass of the recursion.
-                    total = 0.0
-                    for v in range(N - lanes + w, -1, -lanes):
-                        total = decay * total + D[row, v]
-                    D[row, N + w] = total / share
-            # G of the last action first; D is H in front of where it is read, and G behind.
-            for first in range(N - lanes, -1, -lanes):
-                for s in range(lanes):
-                    H, G = D[row, first + s], D[row, N + s]
-                    D[row, first + s] = G
-                    D[row, N + s] = decay * G + H
-            for w in range(N):
-                grad[i, w] += D[row, w] * a[j, w]
-            if i != j:
-                for w in range(N):
-                    grad[j, w] += D[row, w] * a[i, w]
+        one = read(a, i, start, count)
+        total = fma(read(D, row, start, count), one, read(grad, i, start, count))
+        row += 1
+        for j in range(i + 1, d):
+            entry = read(D, row, start, count)
+            total = fma(entry, read(a, j, start, count), total)
+            write(grad, j, start, count, fma(entry, one, read(grad, j, start, count)))
             row += 1
+        write(grad, i, start, count, total)
 
 
 @kernel_internal

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import kernel, kernel_norefcount
+from ._jit import inline, kernel, kernel_norefcount
 from ._types import Matrix, Rows, Vector
 from .arithmetic import column
+from .vectors import WIDTH, Several, at_least, read, root, where_above, write, zeros
 
 #: sum_j <b_j, theta> + beta ||b_j||, the UCB of O3M (Remark 3, rmk:over_opt; Section 4 leaves the sum out)
 O3M = 0
@@ -35,6 +36,63 @@ class Belief(NamedTuple):
     kind: int
 
 
+@inline
+def _row_times(V_inv: Matrix, i: int, B: Rows, first: int, count: int) -> Several:
+    """Row i of V_inv b, six columns of V_inv a pass; a missing column counts as 0."""
+    d, total = B.shape[0], zeros()
+    for j in range(0, d, 6):
+        j1, j2, j3 = min(j + 1, d - 1), min(j + 2, d - 1), min(j + 3, d - 1)
+        j4, j5 = min(j + 4, d - 1), min(j + 5, d - 1)
+        v1 = V_inv[i, j1] if j + 1 < d else 0.0
+        v2 = V_inv[i, j2] if j + 2 < d else 0.0
+        v3 = V_inv[i, j3] if j + 3 < d else 0.0
+        v4 = V_inv[i, j4] if j + 4 < d else 0.0
+        v5 = V_inv[i, j5] if j + 5 < d else 0.0
+        pair = v1 * read(B, j1, first, count) + v2 * read(B, j2, first, count)
+        last = v4 * read(B, j4, first, count) + v5 * read(B, j5, first, count)
+        rest = pair + (v3 * read(B, j3, first, count) + last)
+        total = (total + V_inv[i, j] * read(B, j, first, count)) + rest
+    return total
+
+
+@inline
+def _add_group(
+    theta: Vector,
+    V_inv: Matrix,
+    beta: float,
+    first: int,
+    count: int,
+    start: int,
+    B: Rows,
+    U: Rows,
+    scratch: Rows,
+) -> None:
+    """U of `count` windows from the column `first` on, and their UCBs in the scratch."""
+    d = B.shape[0]
+    value, squared = zeros(), zeros()
+    for i in range(d if beta > 0.0 else 0):
+        write(U, i, first, count, _row_times(V_inv, i, B, first, count))
+    # <b, theta> and b^T V_inv b, three coordinates a pass; a missing one counts as 0.
+    for i in range(0, d, 3):
+        i1, i2 = min(i + 1, d - 1), min(i + 2, d - 1)
+        one, two = 1.0 if i + 1 < d else 0.0, 1.0 if i + 2 < d else 0.0
+        b0, b1, b2 = read(B, i, first, count), read(B, i1, first, count), read(B, i2, first, count)
+        value = (value + theta[i] * b0) + (one * theta[i1] * b1 + two * theta[i2] * b2)
+        if beta > 0.0:
+            u0, u1, u2 = read(U, i, first, count), read(U, i1, first, count), read(U, i2, first, count)
+            squared = (squared + u0 * b0) + (one * u1 * b1 + two * u2 * b2)
+    if beta > 0.0:
+        norm = root(at_least(squared, 0.0))
+        value = value + beta * norm
+        scale = where_above(squared, KINK, beta / (norm + 1e-300), zeros())
+        for i in range(d):
+            write(U, i, first, count, theta[i] + scale * read(U, i, first, count))
+    else:
+        for i in range(d):
+            write(U, i, first, count, zeros() + theta[i])
+    write(scratch, 0, first - start, count, value)
+
+
 @kernel_norefcount
 def additive(
     theta: Vector,
@@ -48,54 +106,14 @@ def additive(
     values: Vector,
 ) -> None:
     """O3M: one UCB for each window; values (lanes,), U = d value / d B. scratch is (2, N)."""
-    d, N = B.shape
+    N = B.shape[1]
     start = column(m * lanes)
     n = N - start
-    for i in range(d):
-        if beta == 0.0:
-            for w in range(n):
-                U[i, start + w] = theta[i]
-            continue
-        # V_inv b, six columns of V_inv a pass; a missing column counts as 0.
-        for j in range(0, d, 6):
-            j1, j2, j3 = min(j + 1, d - 1), min(j + 2, d - 1), min(j + 3, d - 1)
-            j4, j5 = min(j + 4, d - 1), min(j + 5, d - 1)
-            v0 = V_inv[i, j]
-            v1 = V_inv[i, j1] if j + 1 < d else 0.0
-            v2 = V_inv[i, j2] if j + 2 < d else 0.0
-            v3 = V_inv[i, j3] if j + 3 < d else 0.0
-            v4 = V_inv[i, j4] if j + 4 < d else 0.0
-            v5 = V_inv[i, j5] if j + 5 < d else 0.0
-            keep = 0.0 if j == 0 else 1.0
-            for w in range(start, N):
-                U[i, w] = (keep * U[i, w] + v0 * B[j, w]) + (
-                    (v1 * B[j1, w] + v2 * B[j2, w]) + (v3 * B[j3, w] + (v4 * B[j4, w] + v5 * B[j5, w]))
-                )
-    # <b, theta> and b^T V_inv b, three coordinates a pass.
-    for i in range(0, d, 3):
-        i1, i2 = min(i + 1, d - 1), min(i + 2, d - 1)
-        one, two = 1.0 if i + 1 < d else 0.0, 1.0 if i + 2 < d else 0.0
-        keep = 0.0 if i == 0 else 1.0
-        s0, s1, s2 = theta[i], one * theta[i1], two * theta[i2]
-        for w in range(n):
-            scratch[0, w] = (keep * scratch[0, w] + s0 * B[i, start + w]) + (
-                s1 * B[i1, start + w] + s2 * B[i2, start + w]
-            )
-        if beta > 0.0:
-            for w in range(n):
-                scratch[1, w] = (keep * scratch[1, w] + U[i, start + w] * B[i, start + w]) + (
-                    one * U[i1, start + w] * B[i1, start + w] + two * U[i2, start + w] * B[i2, start + w]
-                )
-    if beta > 0.0:
-        for w in range(n):
-            squared = scratch[1, w]
-            root = math.sqrt(max(squared, 0.0))
-            scratch[0, w] += beta * root
-            scratch[1, w] = beta / (root + 1e-300) if squared > KINK else 0.0
-        for i in range(d):
-            scale = theta[i]
-            for w in range(n):
-                U[i, start + w] = scale + scratch[1, w] * U[i, start + w]
+    whole = start + n // WIDTH * WIDTH
+    for first in range(start, whole, WIDTH):
+        _add_group(theta, V_inv, beta, first, WIDTH, start, B, U, scratch)
+    if whole < N:
+        _add_group(theta, V_inv, beta, whole, N - whole, start, B, U, scratch)
     if lanes == 1:
         total = 0.0
         for w in range(n):

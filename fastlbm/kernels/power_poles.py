@@ -17,11 +17,14 @@ from functools import lru_cache
 
 import numpy as np
 
+from ._jit import inline
 from ._types import Matrix, Vector
 from .powers import HALF, Power
 
-#: From this d on; smaller matrices have their spectra.
-POLES_FROM = 9
+#: From this d on; smaller matrices have their spectra, which are quick for half-integers (measured).
+POLES_FROM, POLES_OF_HALVES_FROM = 3, 4
+#: The most poles and factors x of the integer power beside them: there is room for as many.
+MOST_TERMS = 30
 #: The largest ratio of the ends of the interval, and what is asked of the sum relative to the power.
 _WIDEST, _EXACT = 1e4, 3e-14
 #: The interval is a little wider than what is known, for rounding.
@@ -35,6 +38,12 @@ _LEAST, _LARGEST = 1e-6, 1e6
 NONE = np.zeros((2, 0))
 
 
+@inline
+def poles_from(kind: int) -> int:
+    """The least d for poles, by the kind of the power."""
+    return POLES_OF_HALVES_FROM if kind == HALF else POLES_FROM
+
+
 def poles_of(A0: Matrix, weight: float, power: Power, longest: float = 1.0) -> Matrix:
     """Poles (2, n), the s_i and the w_i, for powers of A0 + sum of weights times a a^T; (2, 0): spectra.
 
@@ -42,15 +51,14 @@ def poles_of(A0: Matrix, weight: float, power: Power, longest: float = 1.0) -> M
     """
     d, gamma = len(A0), power.gamma
     order, distance = math.ceil(gamma), abs(gamma - round(gamma))
-    if d < POLES_FROM or power.kind > HALF or power.floor >= 0.0 or distance < _CLOSEST:
+    if d < poles_from(power.kind) or power.kind > HALF or power.floor >= 0.0 or distance < _CLOSEST:
         return NONE
     spectrum = np.linalg.eigvalsh(A0)
     low = float(spectrum[0]) * (1.0 - _MARGIN)
     high = (float(spectrum[-1]) + weight * longest * longest) * (1.0 + _MARGIN)
     if not (low > _LEAST and high < min(_LARGEST, _WIDEST * low)):
         return NONE
-    # Two vectors a pole, and two for each factor x of the integer power, must fit in the rows of a tile.
-    return fit_power(order - gamma, low, high, 7 * d // 4 - abs(order)).copy()
+    return fit_power(order - gamma, low, high, MOST_TERMS - abs(order)).copy()
 
 
 @lru_cache(maxsize=256)

@@ -23,7 +23,7 @@ from numba.core import cgutils
 from numba.extending import lower_builtin, models, register_model, type_callable
 
 from ._jit import inline
-from ._types import Rows
+from ._types import Rows, Tile
 from .arithmetic import fma
 
 #: Numbers in a vector: those of the widest registers there are; two or four narrower ones take its place.
@@ -89,6 +89,24 @@ def store_first(x: Rows, i: int, j: int, count: int, vector: Several) -> None:
     x[i, j : j + count] = vector[:count]
 
 
+def pick(x: Tile, i: int) -> Several:
+    """Vector number i of a flat array: the numbers x[i*WIDTH:(i+1)*WIDTH]; nothing checks that they exist."""
+    found = x[i * WIDTH : (i + 1) * WIDTH].copy()
+    assert found.shape == (WIDTH,)
+    return found
+
+
+def put(x: Tile, i: int, vector: Several) -> None:
+    """The vector into place number i of a flat array; nothing checks that there is room."""
+    x[i * WIDTH : (i + 1) * WIDTH] = vector
+
+
+@inline
+def line_of(x: Tile) -> int:
+    """The first number of x that begins a line of the cache: vectors across lines take twice as long."""
+    return -(x.ctypes.data // 8) % WIDTH
+
+
 @inline
 def read(x: Rows, i: int, j: int, count: int) -> Several:
     """The numbers x[i, j:j+WIDTH], those from `count` on as 0; count is at least 1."""
@@ -138,12 +156,14 @@ def _spread(builder: Any, value: Any) -> Any:
     return builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(_index, WIDTH), [0] * WIDTH))
 
 
-def _define(function: Callable[..., Any], kinds: tuple[Any, ...], result: Any) -> Callable[[Any], Any]:
+def _define(
+    function: Callable[..., Any], kinds: tuple[Any, ...], result: Any, ndim: int = 2
+) -> Callable[[Any], Any]:
     """Decorates what builds the instructions of a function of arguments of these kinds."""
 
     def typer(*given: Any) -> Any:
         rows = [k for k, kind in zip(given, kinds, strict=True) if kind is _array]
-        if any(not isinstance(x, _array) or x.ndim != 2 or x.dtype != _f64 for x in rows):
+        if any(not isinstance(x, _array) or x.ndim != ndim or x.dtype != _f64 for x in rows):
             return None
         return result(*(g if kind is _array else kind for g, kind in zip(given, kinds, strict=True)))
 
@@ -158,10 +178,10 @@ def _define(function: Callable[..., Any], kinds: tuple[Any, ...], result: Any) -
     return decorate
 
 
-def _place(context: Any, builder: Any, kind: Any, x: Any, i: Any, j: Any) -> Any:
-    """The address of the vector at x[i, j]."""
+def _place(context: Any, builder: Any, kind: Any, x: Any, *index: Any) -> Any:
+    """The address of the vector at an index."""
     array = context.make_array(kind)(context, builder, x)
-    first = _build.get_item_pointer(context, builder, kind, array, [i, j], wraparound=False)
+    first = _build.get_item_pointer(context, builder, kind, array, list(index), wraparound=False)
     return builder.bitcast(first, _several.as_pointer())
 
 
@@ -194,6 +214,23 @@ def _load(context: Any, builder: Any, signature: Any, x: Any, i: Any, j: Any) ->
 @_define(store, (_array, _number, _number, _vector), types.none)
 def _store(context: Any, builder: Any, signature: Any, x: Any, i: Any, j: Any, vector: Any) -> Any:
     builder.store(vector, _place(context, builder, signature.args[0], x, i, j), align=8)
+    return context.get_dummy_value()
+
+
+def _number_of(builder: Any, i: Any) -> Any:
+    """Where vector number i begins: the width is known to LLVM, so that most of it is part of an address."""
+    return builder.mul(i, i.type(WIDTH))
+
+
+@_define(pick, (_array, _number), _vector, ndim=1)
+def _pick(context: Any, builder: Any, signature: Any, x: Any, i: Any) -> Any:
+    place = _place(context, builder, signature.args[0], x, _number_of(builder, i))
+    return builder.load(place, align=8)
+
+
+@_define(put, (_array, _number, _vector), types.none, ndim=1)
+def _put(context: Any, builder: Any, signature: Any, x: Any, i: Any, vector: Any) -> Any:
+    builder.store(vector, _place(context, builder, signature.args[0], x, _number_of(builder, i)), align=8)
     return context.get_dummy_value()
 
 

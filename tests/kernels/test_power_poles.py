@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastlbm.kernels.fading import total_weight
-from fastlbm.kernels.power_poles import POLES_FROM, fit_power, poles_of
+from fastlbm.kernels.power_poles import POLES_FROM, POLES_OF_HALVES_FROM, fit_power, poles_of
 from fastlbm.kernels.powers import NO_FLOOR, eigenvalue_floor, make_power
 from tests.naive import Array
 
@@ -71,6 +71,8 @@ def test_where_spectra_are_left() -> None:
     for gamma in (-2.0, 0.0, 3.0, -7.0):
         assert poles(A0, gamma, 0.8).shape == (2, 0)  # an integer
     assert poles(np.eye(POLES_FROM - 1), -1.7, 0.8).shape == (2, 0)
+    assert poles(np.eye(POLES_OF_HALVES_FROM - 1), -2.5, 0.8).shape == (2, 0)
+    assert poles(np.eye(POLES_OF_HALVES_FROM), -2.5, 0.8).shape[1] == 8
     assert poles(A0, -1.7, 1.0 - 1e-9).shape == (2, 0)
     assert poles(A0, -1.7, 0.8, longest=1e3).shape == (2, 0)
     assert poles(A0, -1.7, 0.8, longest=1e300).shape == (2, 0)

@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 
 from fastlbm.kernels._jit import kernel
-from fastlbm.kernels.tridiagonal import multiply, solve, to_tridiagonal, triangle, turn, turn_back
-from fastlbm.kernels.vectors import WIDTH
+from fastlbm.kernels.triangles import triangle
+from fastlbm.kernels.tridiagonal import (
+    multiply,
+    pivots,
+    solve,
+    to_tridiagonal,
+    turn,
+    turn_back,
+    turn_matrix_back,
+)
+from fastlbm.kernels.vectors import WIDTH, pick, put
 from tests.naive import Array
 from tests.problems import orthogonal
 
@@ -16,34 +25,46 @@ TOLERANCE = 1e-14
 
 
 @kernel
-def fill(t, X, T, d):  # type: ignore[no-untyped-def]
-    """The form of X; then, for five vectors behind T, H^T x, solutions, products, and H times all of them."""
-    scratch, x = T + 3 * d, T + 4 * d
-    to_tridiagonal(t, X, T, scratch, d)
-    turn(t, X, T, x, d)
-    solve(t, T, SHIFT, x, x + d, scratch, d)
-    multiply(t, T, x, x + 2 * d, d)
-    solve(t, T, 0.0, x + d, x + 3 * d, scratch, d)
-    multiply(t, T, x + 2 * d, x + 4 * d, d)
-    turn_back(t, X, T, x, 5, d)
+def fill(t, s, T, d):  # type: ignore[no-untyped-def]
+    """The form of X; then, for six vectors behind the scratch, H^T x, solutions, products, and H times them.
+
+    Last of all, H M H^T for the matrices M in front of the scratch.
+    """
+    w, inverses = T, T + 3 * d
+    x = w + 2 * d
+    to_tridiagonal(t, 0, T, s, w, x, d)
+    pivots(t, T, np.array([SHIFT]), 2, inverses, d)
+    solve(t, T, inverses, s, x, s, x + d, 1.0, d)
+    multiply(t, T, s, x, s, x + 2 * d, d)
+    solve(t, T, inverses + d, s, x + d, s, x + 3 * d, 2.0, d)
+    multiply(t, T, s, x + 2 * d, s, x + 4 * d, d)
+    for k in range(5):
+        turn_back(t, 0, T, s, x + k * d, d)
+    for i in range(d):
+        put(s, x + 5 * d + i, pick(s, x + i))
+    turn(t, 0, T, s, x + 5 * d, d)
+    turn_matrix_back(t, 0, T, s, 0, w, x + 5 * d, d)
 
 
 def check(matrices: Array) -> None:
     """X, (X + s)^-1, X^-1 (X + s)^-1, X^2 times a vector of each group of matrices (WIDTH, d, d)."""
     d = matrices.shape[1]
     rng, T = np.random.default_rng(d), triangle(d)
-    t = np.full((T + 9 * d, WIDTH), np.nan)
     upper = np.triu_indices(d)
+    t, s = np.full((T + 5 * d, WIDTH), np.nan), np.full((T + 8 * d, WIDTH), np.nan)
     t[:T] = matrices[:, upper[0], upper[1]].T
-    x = rng.standard_normal((WIDTH, d))
-    t[T + 4 * d : T + 5 * d] = x.T
-    fill(t, 0, T, d)
+    x, others = rng.standard_normal((WIDTH, d)), rng.standard_normal((WIDTH, d, d))
+    others += others.transpose(0, 2, 1)
+    s[:T] = others[:, upper[0], upper[1]].T
+    s[T + 2 * d : T + 3 * d] = x.T
+    fill(t.reshape(-1), s.reshape(-1), T, d)
     inverse = np.linalg.inv(matrices + SHIFT * np.eye(d))
     one, two = np.einsum("wij,wj->wi", inverse, x), np.einsum("wij,wj->wi", matrices, x)
-    wanted = (x, one, two, np.linalg.solve(matrices, one[..., None])[..., 0])
-    for k, y in enumerate((*wanted, np.einsum("wij,wj->wi", matrices, two))):
-        found, size = t[T + (4 + k) * d :][:d].T, np.abs(y).max(axis=1, keepdims=True)
+    wanted = (x, one, two, 2.0 * np.linalg.solve(matrices, one[..., None])[..., 0])
+    for k, y in enumerate((*wanted, np.einsum("wij,wj->wi", matrices, two), x)):
+        found, size = s[T + (2 + k) * d :][:d].T, np.abs(y).max(axis=1, keepdims=True)
         np.testing.assert_allclose(found / size, y / size, rtol=0.0, atol=200 * TOLERANCE)
+    check_matrix_back(matrices, t, others, s[:T])
     # The tridiagonal matrix has the same eigenvalues.
     for w in range(WIDTH):
         beside = t[T + d : T + 2 * d - 1, w]
@@ -52,6 +73,20 @@ def check(matrices: Array) -> None:
         np.testing.assert_allclose(
             np.linalg.eigvalsh(form), spectrum, rtol=0.0, atol=10 * TOLERANCE * spectrum[-1]
         )
+
+
+def check_matrix_back(matrices: Array, t: Array, others: Array, found: Array) -> None:
+    """H M H^T with H made of the reflections."""
+    d = matrices.shape[1]
+    upper, T = np.triu_indices(d), triangle(d)
+    for w in range(WIDTH):
+        v = np.zeros((d, d))
+        v[upper] = t[:T, w]
+        H = np.eye(d)
+        for k in range(d - 2):
+            H = H @ (np.eye(d) - t[T + 2 * d + k, w] * np.outer(v[k], v[k]))
+        wanted = H @ others[w] @ H.T
+        np.testing.assert_allclose(found[:, w], wanted[upper], rtol=0.0, atol=100 * TOLERANCE)
 
 
 def with_spectra(spectra: Array, rng: np.random.Generator) -> Array:

@@ -13,8 +13,11 @@ from fastlbm.kernels.vectors import (
     WIDTH,
     absolute,
     at_least,
+    line_of,
     load,
     load_first,
+    pick,
+    put,
     read,
     root,
     signed_as,
@@ -66,3 +69,21 @@ def test_compiled_vectors_are_those_of_numpy(seed: int, j: int, count: int) -> N
     np.testing.assert_allclose(
         found[0, 1:-1], x[0, j : j + WIDTH] + b * number - number / low, rtol=1e-12, atol=1e-13
     )
+
+
+@kernel
+def add_flat(x, i, j, k):  # type: ignore[no-untyped-def]
+    """Vector k of a flat array becomes the sum of two others."""
+    put(x, k, pick(x, i) + pick(x, j))
+
+
+@pytest.mark.nojit
+def test_vectors_of_flat_arrays() -> None:
+    x = np.arange(5.0 * WIDTH)
+    wanted = x.reshape(5, WIDTH).copy()
+    wanted[2] = wanted[4] + wanted[1]
+    add_flat(x, 4, 1, 2)
+    np.testing.assert_array_equal(x.reshape(5, WIDTH), wanted)
+    for first in range(WIDTH):
+        rows = x[first : first + 2 * WIDTH].reshape(2, WIDTH)
+        assert rows.reshape(-1)[line_of(rows) :].ctypes.data % (8 * WIDTH) == 0

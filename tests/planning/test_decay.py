@@ -122,9 +122,9 @@ def test_singular_A0(gamma: float, optimism: str) -> None:
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("gamma", [-5.0, -4.0, -2.0, -1.0, 1.0, 2.0, 3.0, 5.0])
+@pytest.mark.parametrize("gamma", [-5.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 5.0])
 def test_integer_powers_without_spectra(gamma: float) -> None:
-    """Where the memory has no end and d >= 4; others of these gammas have spectra."""
+    """Where the memory has no end; some A0 have spectra."""
     rng, past = np.random.default_rng(3), problems.ball(4, 5, np.random.default_rng(4))
     rank_two = np.diag([1.0, 0.5, 0.0, 0.0, 0.0])
     matrices: list[tuple[str, object]] = [("0.25", 5), ("dense", 7), ("corner", 5), ("0.01", 5), ("40", 6)]
@@ -132,7 +132,8 @@ def test_integer_powers_without_spectra(gamma: float) -> None:
         f"{A0}, d={d}": problems.problem(d=d, m=0, L=5, gamma=gamma, A0=A0, optimism=OPTIMISM[i % 3])  # type: ignore[arg-type]
         for i, (A0, d) in enumerate(matrices)
     }
-    cases["order above d"] = problems.problem(d=4, m=0, L=3, gamma=gamma)
+    for d in (1, 2, 3, 4, 9):
+        cases[f"d={d}"] = problems.problem(d=d, m=0, L=3, gamma=gamma)
     cases["close to singular"] = problems.problem(d=5, m=0, L=2, gamma=gamma, A0=np.diag([1, 1, 1, 1, 1e-9]))
     cases["a cut tile"] = problems.problem(d=4, m=0, L=67, gamma=gamma, A0="corner")
     if gamma > 0.0:
@@ -162,7 +163,7 @@ def test_a_history_of_any_length(h: int) -> None:
 def test_blocks_side_by_side_are_as_if_alone(d: int, m: float, gamma: float) -> None:
     rng = np.random.default_rng(d)
     lead, L, lanes = 0 if m == INF else int(m), 9, 3
-    blocks = rng.standard_normal((lanes, lead + L, d)) / 2.0
+    blocks = problems.ball(lanes * (lead + L), d, rng).reshape(lanes, lead + L, d)
     memory, form = make_memory(np.eye(d), m, gamma, Variant(0.7))
     belief = Belief(rng.standard_normal(d), 0.3 * np.eye(d), 1.2, O3M)
     columns = np.ascontiguousarray(blocks.transpose(2, 1, 0).reshape(d, -1))
