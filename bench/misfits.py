@@ -176,7 +176,7 @@ def told(world: World, d: int, seed: int) -> tuple[int | None, float]:
 def left_over(stretch: Stretch, m: float, decay: float, gamma: float) -> float:
     """Of expected rewards, beside the features of a memory and the best exponent found from gamma on."""
     for _ in range(4):  # the exponent moves by a third at most
-        test = Misfit([stretch], np.eye(stretch.actions.shape[1]), m, gamma, decay, fresh=True)
+        test = Misfit([stretch], np.eye(stretch.actions.shape[1]), m, gamma, decay=decay, fresh=True)
         basis = orthonormal(test._model()[0])
         gamma, decay = test.gamma, test.decay
     return float(np.square(test.y - basis @ (basis.T @ test.y)).sum() / SIGMA**2)

@@ -37,6 +37,8 @@ ERRORS, LAGS = 30, 40
 WINDOWS = (1, 2, 3)
 #: Steps before a probe of which products are looked at by themselves.
 NEAR = 3
+#: Most coordinates of which all products are looked at.
+FEW = 8
 #: Errors of this part of the rewards are of no account: gamma is not refined further.
 NEGLIGIBLE = 1e-3
 #: First and last distance at which gamma is refined, and how far from it other exponents are.
@@ -165,7 +167,6 @@ class Misfit:
         B, quarter = self._features(self.gamma), np.arange(len(errors)) * 4 // len(errors)
         times = [B * (quarter == k)[:, None] for k in range(3)]
         bent = self._bent(B @ theta, [other @ theta for other in (*others, now)])
-        both = np.einsum("ti,tj->tij", now, self._actions(1)).reshape(len(now), -1)
         groups = [
             np.column_stack(products),
             np.column_stack(weights),
@@ -174,7 +175,7 @@ class Misfit:
             self._errors_before(errors),
             *(self._by_coordinate(window) for window in WINDOWS),
             bent,
-            both,
+            self._beside_last(theta),
         ]
         if self.probed.any():
             near = np.column_stack(products[: 3 * NEAR])
@@ -189,6 +190,14 @@ class Misfit:
         powers = [expected**k for k in (2, 3)]
         sizes = [np.linalg.norm(self._actions(s), axis=1) for s in (0, 1)]
         return np.column_stack((*powers, *(expected * size**k for size in sizes for k in (1, 2)), *others))
+
+    def _beside_last(self, theta: Array) -> Array:
+        """Products of the action and the last one, by coordinates; if they are many, one along theta."""
+        now, last = self._actions(0), self._actions(1)
+        if now.shape[1] > FEW:
+            return np.column_stack((now * (last @ theta)[:, None], last * (now @ theta)[:, None]))
+        products: Array = np.einsum("ti,tj->tij", now, last)
+        return products.reshape(len(now), -1)
 
     def _by_coordinate(self, window: int) -> Array:
         """Each coordinate of the action, less for what it was lately: by 1 + sum of a_i^2, and its cube."""

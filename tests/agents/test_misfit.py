@@ -182,6 +182,12 @@ def test_a_reward_that_is_bent_and_one_that_depends_on_the_sign_of_the_last_acti
     assert p_value(right._replace(rewards=bent), 2, -2.0) < 1e-6
     signs = right.rewards + 0.3 * right.actions[:, 0] * np.roll(right.actions[:, 1], 1)
     assert p_value(right._replace(rewards=signs), 2, -2.0) < 1e-6
+    many = Misfit([past(2, -2.0, d=9)], np.eye(9), 2, -2.0)
+    now, last = many._actions(0), many._actions(1)
+    theta = np.arange(9.0)
+    columns = many._beside_last(theta)
+    np.testing.assert_allclose(columns[:, :9], np.einsum("ti,tj,j->ti", now, last, theta))
+    np.testing.assert_allclose(columns[:, 9:], np.einsum("ti,tj,i->tj", now, last, theta))
 
 
 def test_the_first_steps_count_if_nothing_was_played_before() -> None:
@@ -191,7 +197,7 @@ def test_the_first_steps_count_if_nothing_was_played_before() -> None:
     np.testing.assert_allclose(test._features(-2.0), B, atol=1e-12)
     np.testing.assert_array_equal(test.y, whole.rewards)
     assert test.p_value() > 1e-3
-    fades = Misfit([whole], np.eye(3), math.inf, -2.0, 0.9, fresh=True)
+    fades = Misfit([whole], np.eye(3), math.inf, -2.0, decay=0.9, fresh=True)
     np.testing.assert_allclose(
         fades._features(-2.0), fading_features(whole.actions, math.inf, -2.0, 0.9), atol=1e-12
     )

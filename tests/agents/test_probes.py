@@ -11,6 +11,7 @@ import pytest
 import fastlbm as lbm
 from fastlbm.agents import probes
 from fastlbm.agents.auto_policy import AutoPolicy
+from tests.agents.test_auto import play
 from tests.agents.test_learners import SETS, THETA
 
 Array = np.ndarray
@@ -132,11 +133,9 @@ def test_after_a_long_log_there_is_one_probe_not_many() -> None:
 
 
 def test_no_probe_once_a_misfit_is_told() -> None:
-    live, rng = lbm.Auto(memories=[0, 1], gammas=[-2.0]).start(lbm.Ball(2), seed=0), np.random.default_rng(0)
+    live = lbm.Auto(memories=[0, 1], gammas=[-2.0]).start(lbm.Ball(3), seed=0)
     with pytest.warns(RuntimeWarning, match="do not follow any model"):
-        for t in range(900):
-            action = live.act()
-            live.update(math.sin(t / 9.0) + float(action[0]) + 0.1 * rng.standard_normal())
+        play(live, lambda past, action, t: math.sin(t / 9.0) + float(action[0]), 900)
     policy = live._policy
     assert isinstance(policy, AutoPolicy)
     assert np.flatnonzero(policy.kept.probed).max() < 200

@@ -9,7 +9,7 @@ import pytest
 
 import fastlbm as lbm
 
-#: Written by version 0.1 after 18 steps of `play`, and by the last ones whose states had the versions 2 and 3.
+#: Written by version 0.1 after 18 steps of `play`, and by the last ones whose states had versions 2 and 3.
 FILES, FILES_2, FILES_3 = (Path(__file__).parents[1] / "data" / f"live-{version}" for version in (1, 2, 3))
 ARMS = lbm.Finite([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
 PAIRS = [(0, 0.0), (1, -2.0)]
