@@ -51,8 +51,8 @@ class Auto(LearningAgent):
     behind are given up and cost nothing. `lam`, `delta`, `subgaussian` and `radius` are as for `Rolling`; a
     number for `subgaussian` is taken as sigma by the evidence as well.
 
-    On ten memories that fade without end Auto has 0.990 of what Rolling collects in 3,000 steps that is told
-    all (`python -m bench memories`; at least 0.977), on ten that fade and end 0.981 (at least 0.940). On arms
+    On ten memories that fade without end Auto has 0.979 of what Rolling collects in 3,000 steps that is told
+    all (`python -m bench memories`; at least 0.957), on ten that fade and end 0.970 (at least 0.917). On arms
     rewards teach the same, but plans go through the last actions alone that are not nearly forgotten.
 
     Now and then it plays a probe, see agents/probes.py: 6 or 9 steps that nobody planned, first after 75 and
