@@ -84,6 +84,39 @@ def saturated(theta: Array, other: Array, past: list[Array], action: Array) -> f
     return math.tanh(2.0 * paper(past, action, theta))
 
 
+def lag_2(theta: Array, other: Array, past: list[Array], action: Array) -> float:
+    like = max(action @ past[-2], 0.0) if len(past) > 1 else 0.0
+    return float(action @ theta * (1.0 - 0.8 * like))
+
+
+def lag_5(theta: Array, other: Array, past: list[Array], action: Array) -> float:
+    return float(action @ theta - (0.7 * max(action @ past[-5], 0.0) if len(past) > 4 else 0.0))
+
+
+def row(theta: Array, other: Array, past: list[Array], action: Array) -> float:
+    alike = [float(action @ before > 0.7) for before in reversed(past)]
+    return float(action @ theta) * 0.6 ** (alike.index(0.0) if 0.0 in alike else len(alike))
+
+
+def mean_of_six(theta: Array, other: Array, past: list[Array], action: Array) -> float:
+    return float(action @ theta - (0.8 * abs(action @ np.mean(past[-6:], axis=0)) if past else 0.0))
+
+
+def sine(theta: Array, other: Array, past: list[Array], action: Array) -> float:
+    return float(action @ theta * (1.0 + 0.6 * math.sin(3.0 * sum(abs(a @ action) for a in past[-3:]))))
+
+
+def alike(theta: Array, other: Array, past: list[Array], action: Array) -> float:
+    return float(action @ theta) * (0.2 if past and action @ past[-1] > 0.9 else 1.0)
+
+
+def rotation(theta: Array, other: Array, past: list[Array], action: Array) -> float:
+    angle, turned = 1.5 * past[-1][0] if past else 0.0, theta.copy()
+    turned[0] = math.cos(angle) * theta[0] - math.sin(angle) * theta[1]
+    turned[1] = math.sin(angle) * theta[0] + math.cos(angle) * theta[1]
+    return float(action @ turned)
+
+
 def periodic(theta: Array, other: Array, past: list[Array], action: Array) -> float:
     angle, across = 2.0 * math.pi * len(past) / 400.0, other - theta * (other @ theta)
     across = across / np.linalg.norm(across)
@@ -102,6 +135,13 @@ WORLDS: dict[str, World] = {
     "coordinates that tire each by itself": coordinates,
     "a loss for each of the last 4 that was alike": count,
     "a reward that saturates": saturated,
+    "actions like the one 2 steps ago earn less": lag_2,
+    "a penalty on actions like the one 5 steps ago": lag_5,
+    "0.6 as much for each alike one in a row": row,
+    "a penalty on the mean of the last 6": mean_of_six,
+    "a wave of how like the last 3 it is": sine,
+    "a fifth for what is like the last action": alike,
+    "the last action turns theta in a plane": rotation,
     "a theta that turns in 400 steps": periodic,
     "another theta from step 500 on": change,
 }
@@ -125,8 +165,9 @@ def told(world: World, d: int, seed: int) -> tuple[int | None, float]:
         expected.append(world(theta, other, past, action))
         live.update(expected[-1] + SIGMA * rng.standard_normal())
         past.append(action)
-    policy, stretch = live._policy, Stretch(np.array(past), np.array(expected), np.ones(T, dtype=bool))
+    policy = live._policy
     assert isinstance(policy, AutoPolicy)
+    stretch = Stretch(np.array(past), np.array(expected), seen=np.full(T, True), probed=np.full(T, False))
     order = [policy.model(int(j)).memory for j in np.argsort(-policy.log_posterior(), kind="stable")]
     probable = list(dict.fromkeys(order))[:4]
     return step, min(left_over(stretch, *memory, gamma) for memory in probable for gamma in (-3.0, -1.0, 0.5))
@@ -135,7 +176,7 @@ def told(world: World, d: int, seed: int) -> tuple[int | None, float]:
 def left_over(stretch: Stretch, m: float, decay: float, gamma: float) -> float:
     """Of expected rewards, beside the features of a memory and the best exponent found from gamma on."""
     for _ in range(4):  # the exponent moves by a third at most
-        test = Misfit([stretch], np.eye(stretch.actions.shape[1]), m, gamma, decay=decay)
+        test = Misfit([stretch], np.eye(stretch.actions.shape[1]), m, gamma, decay=decay, fresh=True)
         basis = orthonormal(test._model()[0])
         gamma, decay = test.gamma, test.decay
     return float(np.square(test.y - basis @ (basis.T @ test.y)).sum() / SIGMA**2)

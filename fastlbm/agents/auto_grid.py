@@ -30,7 +30,7 @@ FORGOTTEN = 1e-3
 #: How likely a memory that fades is at first, beside one that does not.
 FADES = 0.01
 #: Memories that fade and end, which are offered when there is a sign.
-ENDING = (2, 3, 4, 5, 6, 8, 10, 12, 16)
+ENDING = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16)
 
 
 class Model(NamedTuple):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from .._base.types import Array
 from ..kernels.block_state import BlockState, next_step, start_block
 from ..kernels.learning import Learner, radius
@@ -12,6 +14,7 @@ from ..kernels.optimism import O3M, Belief
 from ..kernels.rewards import make_model_params
 from ..model.actions import ActionSet, Ball, Offered
 from ..planning.effort import auto_effort
+from . import probes
 from .auto_grid import Model
 from .ball_plans import BallPlans
 from .offers import Offers
@@ -91,6 +94,26 @@ class Plans:
         block.actions[:] = actions[: self.play]
         start_block(block, 1)
         return found[: self.play]
+
+    def probe(self, number: int, left: int, theta: Array, before: Array, block: BlockState, rng: Rng) -> Any:
+        """Start a block of a probe, see `probes`, after the action `before` (d,); `left` are its steps to go.
+
+        Returns the numbers of its arms, as `plan` does.
+        """
+        assert self.model is not None
+        self.interrupt()
+        n, numbers = self.play, np.full(self.play, -1)
+        if isinstance(self.actions, Ball):
+            block.actions[:] = probes.in_ball(number, left, n, theta, before, self.model.turn, rng)
+        else:
+            sets, step = self.actions.sets(), int(next_step(block))
+            for t in range(n):
+                # The last set stands for those behind the end, which nobody plays.
+                arms = self.offers.arms if self.offers is not None else sets[min(step + t, len(sets) - 1)]
+                numbers[t] = probes.among_arms(number, left - t, arms, theta, before, rng)
+                before = block.actions[t] = arms[numbers[t]]
+        start_block(block, 1)
+        return numbers if self.offers is None else -1
 
     def played(self) -> None:
         """All of the last block was played."""

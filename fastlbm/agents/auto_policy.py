@@ -19,9 +19,25 @@ from ..kernels.learning import Learner, LearnerConfig
 from ..kernels.optimism import O3M
 from ..kernels.playing import Recorder, elapsed
 from ..kernels.rewards import History, ModelParams
-from ..kernels.weighing import DRAW, FOUND, LARGEST, LOOKS, OFFERS, STEPS, TOLD, Weighing
+from ..kernels.weighing import (
+    CONTINUED,
+    DRAW,
+    FOUND,
+    LARGEST,
+    LAST_LOOK,
+    LAST_PROBE,
+    LOOKS,
+    OFFERS,
+    PROBES,
+    PROBING,
+    STEPS,
+    TO_GO,
+    TOLD,
+    Weighing,
+)
 from ..model.actions import ActionSet, Ball
 from ..model.memory_matrix import check_memory_matrix
+from . import probes
 from .auto_grid import Grid, Model
 from .auto_plans import Plans
 from .base import LearningAgent
@@ -40,7 +56,7 @@ REVIEW = 64
 #: theta ~ N(0, sigma^2/(s lam) I), each of these s as likely as the others: how large theta is beside the
 #: noise is not known. With s = 1 alone a candidate who needs only a small theta looks far better than it is.
 SCALES: Array = np.array([1.0, 1.0 / 16.0, 1.0 / 256.0, 1.0 / 4096.0])
-#: The probability that a misfit is told although a candidate is right; look k may take 1/(k(k+1)) of it. So
+#: The probability that a misfit is told although a candidate is right; look k takes 3/((k+2)(k+3)) of it. So
 #: many looks in a row must find it, so that candidates who are about to be offered have the time.
 FALSE_ALARM, IN_A_ROW = 0.02, 2
 #: Memories that must not explain the rewards, at most; and how far behind they are not asked, in logarithms:
@@ -68,8 +84,11 @@ class AutoPolicy(BlockPolicy):
         if not grid.models:
             raise ValueError("memories, gammas and decays must hold a model that A0 allows, got none")
         self.log, self.marks = Log(), np.zeros(6, dtype=np.int64)
+        self.probing = np.zeros(6, dtype=np.int64)
         # The first steps, then the last ones, in a ring.
-        self.kept = Stretch(np.zeros((2 * KEPT, d)), np.zeros(2 * KEPT), np.zeros(2 * KEPT, dtype=bool))
+        n = 2 * KEPT
+        flags = np.zeros((2, n), dtype=bool)
+        self.kept = Stretch(np.zeros((n, d)), np.zeros(n), seen=flags[0], probed=flags[1])
         self._offer(np.arange(len(grid.models)))
 
     def _offer(self, alive: Any) -> None:
@@ -136,6 +155,7 @@ class AutoPolicy(BlockPolicy):
             sigma=self.agent.subgaussian or 0.0, behind=BEHIND, edge=self.edge,
             fades=self.grid.may_fade, past=self.past, recent=self.recent, arms=self.arms,
             picked=self.picked, features=self.features, windows=self.windows, marks=self.marks,
+            probing=self.probing,
             **self.kept._asdict(),
         )  # fmt: skip
 
@@ -167,7 +187,7 @@ class AutoPolicy(BlockPolicy):
     def _keep(self, actions: Array, rewards: Array) -> None:
         """These were played, with these rewards, NaN for none; not more than KEPT of them."""
         at, seen = _rows(self.marks[STEPS] + np.arange(len(actions))), np.isfinite(rewards)
-        self.kept.actions[at], self.kept.seen[at] = actions, seen
+        self.kept.actions[at], self.kept.seen[at], self.kept.probed[at] = actions, seen, False
         self.kept.rewards[at] = np.where(seen, rewards, 0.0)
         self.marks[STEPS] += len(actions)
 
@@ -271,11 +291,23 @@ class AutoPolicy(BlockPolicy):
         """The next block, by the one who was chosen."""
         noise = math.sqrt(noise_variance(self.estimator))
         self._note(int(next_step(self.block)), math.exp(self.posterior[self.chosen]), noise)
-        learner = self._learner_of_block()
-        at = self.candidates.endless[self.chosen]
-        past = self.past[at] if at >= 0 else self.A0
-        self.picked[:] = self.planner.plan(learner, self.recent, past, self.arms, self.block, self.rng)
+        if weighing.probe_is_due(self.weighing):
+            self._probe()
+        else:
+            learner, at = self._learner_of_block(), self.candidates.endless[self.chosen]
+            past = self.past[at] if at >= 0 else self.A0
+            self.picked[:] = self.planner.plan(learner, self.recent, past, self.arms, self.block, self.rng)
         weighing.lay_out(self.weighing, self.block)
+
+    def _probe(self) -> None:
+        """The next block is no plan: it shows whether the model holds beside them."""
+        marks = self.probing
+        if marks[TO_GO] == 0:
+            marks[TO_GO], marks[LAST_PROBE] = probes.steps_of(int(marks[PROBES])), self.marks[STEPS]
+            marks[PROBES] += 1
+        number, left, theta = int(marks[PROBES]) - 1, int(marks[TO_GO]), self.estimator.theta
+        self.picked[:] = self.planner.probe(number, left, theta, self.recent[-1], self.block, self.rng)
+        marks[TO_GO], marks[PROBING] = max(left - self.play, 0), 1
 
     def _learner_of_block(self) -> Learner:
         return Learner(self.config, self.estimator, np.zeros((self.play, len(self.A0))))
@@ -317,14 +349,16 @@ class AutoPolicy(BlockPolicy):
     def _look(self, posterior: Array) -> None:
         """A look for a misfit: whether no memory, with its most probable exponent, explains what was kept."""
         k = self.marks[LOOKS] = self.marks[LOOKS] + 1
-        level, steps = FALSE_ALARM / (k * (k + 1.0)), int(self.marks[STEPS])
+        level, steps = FALSE_ALARM * 3.0 / ((k + 2.0) * (k + 3.0)), int(self.marks[STEPS])
+        self.probing[LAST_LOOK] = steps
         ends = [(0, steps)] if steps <= 2 * KEPT else [(0, KEPT), (steps - KEPT, steps)]
         past, best = [self._past(*end) for end in ends], dict[Any, Model]()
         for j in np.argsort(-posterior, kind="stable"):
             if posterior[j] > posterior.max() - UNLIKELY:
                 best.setdefault(self.model(j).memory, self.model(j))
+        fresh = self.probing[CONTINUED] == 0
         models = itertools.islice(best.values(), LOOKED_AT)
-        found = all(Misfit(past, self.A0, *model).p_value() < level for model in models)
+        found = all(Misfit(past, self.A0, *model, fresh=fresh).p_value() < level for model in models)
         self.marks[FOUND] = self.marks[FOUND] + 1 if found else 0
         if self.marks[FOUND] >= IN_A_ROW:
             self.marks[TOLD] = 1
@@ -365,7 +399,7 @@ class AutoPolicy(BlockPolicy):
         if steps > KEPT:  # what came before is not known
             past.seen[: min(self.grid.forgets(self.alive), KEPT // 2)] = False
         features = np.zeros((1, self.features.shape[1]))
-        for action, y, known in zip(*past, strict=True):
+        for action, y, known in zip(*past[:3], strict=True):
             if known:
                 candidate_features(self.candidates, self.past, self.recent, action[None], features)
                 absorb_reward(self.candidates, features[0], float(y))
@@ -376,6 +410,7 @@ class AutoPolicy(BlockPolicy):
         if isinstance(before, AutoPolicy):
             self._push(before.recent, before.arms)
             self.past[:] = before.past
+            self.probing[CONTINUED] = 1
             played = played_actions(before.block)
             self._push(played, before.picked[: len(played)])
 
@@ -385,7 +420,7 @@ class AutoPolicy(BlockPolicy):
         arrays: dict[str, Any] = {f"block.{name}": a for name, a in self.block._asdict().items()}
         for name in (*Estimator._fields, "residual"):
             arrays[f"candidates.{name}"] = getattr(self.candidates, name)
-        for name in ("recent", "arms", "past", "picked", "features", "windows", "marks"):
+        for name in ("recent", "arms", "past", "picked", "features", "windows", "marks", "probing"):
             arrays[name] = getattr(self, name)
         arrays |= {f"kept.{name}": array for name, array in self.kept._asdict().items()}
         return arrays | self.planner.state()
@@ -407,7 +442,7 @@ class AutoPolicy(BlockPolicy):
     def check(self, changed: bool = False) -> None:
         super().check(changed)
         self.planner.check()
-        if not (self.marks >= 0).all() or (self.arms < -1).any():
+        if not ((self.marks >= 0).all() and (self.probing >= 0).all()) or (self.arms < -1).any():
             raise ValueError("steps and arms must be counted from 0 on")
         if not (np.isfinite(self.past).all() and (self.past == self.past.transpose(0, 2, 1)).all()):
             raise ValueError("what was played must be symmetric matrices")

@@ -4,9 +4,15 @@ Under the right model nothing that was known before explains what a regression l
 put beside the features of the model, and an F-test says whether it does: functions of <a_t, a_{t-s}> (another
 memory), <a_t, a_{t-s}> <a_{t-s}, theta> (a memory with other weights: the derivatives of the reward by them,
 to first order), features of other exponents, features of each quarter of the time (a theta that changes),
-errors of the steps before (what comes again when the same actions do), and coordinates that tire each for
-itself. Each group is tested as a whole and by its best member. gamma is refined and its derivative belongs to
-the model: a grid of exponents is no misfit. Nor is one of decays, where a memory fades.
+errors of the steps before (what comes again when the same actions do), coordinates that tire each for itself,
+products of the action and the last one, and functions of what the model expects (a reward that is bent).
+
+Most of that shows where an agent plays what it did not plan, see probes.py: each such step may have a mean of
+its own (Chow's test, of what the rest predicts), all of them another theta, and some of the above.
+
+Each group is tested as a whole and by its best member; the p-values are joined by their harmonic mean. gamma
+is refined and its derivative belongs to the model: a grid of exponents is no misfit. Nor is one of decays,
+where a memory fades.
 """
 
 from __future__ import annotations
@@ -29,6 +35,10 @@ from ..kernels.rolling import features_after
 ERRORS, LAGS = 30, 40
 #: Steps before an action in which each coordinate is looked at by itself.
 WINDOWS = (1, 2, 3)
+#: Steps before a probe of which products are looked at by themselves.
+NEAR = 3
+#: Most coordinates of which all products are looked at.
+FEW = 8
 #: Errors of this part of the rewards are of no account: gamma is not refined further.
 NEGLIGIBLE = 1e-3
 #: First and last distance at which gamma is refined, and how far from it other exponents are.
@@ -45,22 +55,37 @@ class Stretch(NamedTuple):
     actions: Array  # (n, d)
     rewards: Array  # (n,)
     seen: NDArray[np.bool_]  # (n,) whether there was a reward
+    probed: NDArray[np.bool_]  # (n,) whether it was a probe
 
 
 class Misfit:
-    """The test of a memory and an exponent on stretches of the past; `p_value` is all that it is for."""
+    """The test of a memory and an exponent on stretches of the past; `p_value` is all that it is for.
+
+    `fresh` says that nothing was played before the first stretch; else that is not known.
+    """
 
     def __init__(
-        self, stretches: Sequence[Stretch], A0: Array, m: float, gamma: float, decay: float = 1.0
+        self,
+        stretches: Sequence[Stretch],
+        A0: Array,
+        m: float,
+        gamma: float,
+        decay: float = 1.0,
+        *,
+        fresh: bool = False,
     ) -> None:
-        self.stretches, self.A0, self.m, self.gamma, self.decay = stretches, A0, m, gamma, decay
+        self.A0, self.m, self.gamma, self.decay = A0, m, gamma, decay
         turn = turn_of_memory(decay) if m == math.inf else int(m)
         self.lags = min(2 * turn + 4, max(LAGS, turn))
         #: Steps at the beginning of a stretch that are not looked at: what came before is not known.
         self.lead = self.lags
         if m == math.inf:
             self.lead = max(self.lags, math.ceil(math.log(FORGOTTEN) / math.log(decay)))
+        if fresh:
+            stretches = [_after_nothing(stretches[0], self.lead), *stretches[1:]]
+        self.stretches = stretches
         self.seen = np.concatenate([s.seen[self.lead :] for s in stretches]).astype(bool)
+        self.probed = np.concatenate([s.probed[self.lead :] for s in stretches])[self.seen]
         self.y = np.concatenate([s.rewards[self.lead :] for s in stretches])[self.seen]
         #: Exponents nearby are models as well.
         self.flexible = m > 0 and gamma != 0.0 and float(np.linalg.eigvalsh(A0)[0]) > 0.0
@@ -68,7 +93,7 @@ class Misfit:
         self.fades = self.flexible and decay < 1.0
 
     def p_value(self) -> float:
-        """An upper bound on the probability of errors that are explained so well, if the model is right."""
+        """About the probability of errors that are explained so well, if the model is right."""
         if len(self.y) < 2 * (ERRORS + self.A0.shape[0]):
             return 1.0
         model, theta = self._model()
@@ -77,7 +102,7 @@ class Misfit:
         groups = self._groups(theta, errors)
         slack = NEGLIGIBLE**2 * float(self.y @ self.y)
         found = [p for group in groups for p in explained(basis, errors, group, slack)]
-        return min(1.0, len(found) * min(found))
+        return harmonic_mean(found)
 
     def _features(self, gamma: float, decay: float | None = None) -> Array:
         """Of all actions that have a reward and whose window is known."""
@@ -141,14 +166,38 @@ class Misfit:
         others = [self._features(self.gamma + x) for x in (-OTHER, OTHER)] if self.flexible else []
         B, quarter = self._features(self.gamma), np.arange(len(errors)) * 4 // len(errors)
         times = [B * (quarter == k)[:, None] for k in range(3)]
-        return [
+        bent = self._bent(B @ theta, [other @ theta for other in (*others, now)])
+        groups = [
             np.column_stack(products),
             np.column_stack(weights),
             np.column_stack((*others, now)),
             np.column_stack(times),
             self._errors_before(errors),
             *(self._by_coordinate(window) for window in WINDOWS),
+            bent,
+            self._beside_last(theta),
         ]
+        if self.probed.any():
+            near = np.column_stack(products[: 3 * NEAR])
+            each = np.zeros((len(errors), int(self.probed.sum())))
+            each[self.probed] = np.eye(each.shape[1])
+            groups.append(each)
+            groups += [columns * self.probed[:, None] for columns in (B, near, bent)]
+        return groups
+
+    def _bent(self, expected: Array, others: list[Array]) -> Array:
+        """What the model expects (n,), not in proportion; and what `others`, with the same theta, expect."""
+        powers = [expected**k for k in (2, 3)]
+        sizes = [np.linalg.norm(self._actions(s), axis=1) for s in (0, 1)]
+        return np.column_stack((*powers, *(expected * size**k for size in sizes for k in (1, 2)), *others))
+
+    def _beside_last(self, theta: Array) -> Array:
+        """Products of the action and the last one, by coordinates; if they are many, one along theta."""
+        now, last = self._actions(0), self._actions(1)
+        if now.shape[1] > FEW:
+            return np.column_stack((now * (last @ theta)[:, None], last * (now @ theta)[:, None]))
+        products: Array = np.einsum("ti,tj->tij", now, last)
+        return products.reshape(len(now), -1)
 
     def _by_coordinate(self, window: int) -> Array:
         """Each coordinate of the action, less for what it was lately: by 1 + sum of a_i^2, and its cube."""
@@ -168,6 +217,20 @@ class Misfit:
             at += n
         found: Array = np.concatenate(rows)[self.seen]
         return found
+
+
+def harmonic_mean(p_values: Sequence[float]) -> float:
+    """One p-value of many that may depend on each other: near n times the least, less if many are small.
+
+    That it is one to within a small factor, if it is small, is due to D. J. Wilson, "The harmonic mean
+    p-value for combining dependent tests", PNAS 116 (2019).
+    """
+    return float(len(p_values) / np.sum(1.0 / np.clip(p_values, 1e-300, 1.0)))
+
+
+def _after_nothing(s: Stretch, lead: int) -> Stretch:
+    """The same behind `lead` steps in which nothing was played."""
+    return Stretch(*(np.concatenate((np.zeros((lead, *x.shape[1:]), x.dtype), x)) for x in s))
 
 
 def orthonormal(columns: Array) -> Array:

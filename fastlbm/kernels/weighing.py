@@ -39,18 +39,24 @@ LEFT = 0.7
 REDRAW, UNLIKELY = 1.1, 7.0
 #: Log evidences that differ by less are equal.
 EQUAL = 1e-9
-#: Steps before the first look for a misfit, and times as many before the next one.
-FIRST_LOOK, NEXT_LOOK = 300, 1.6
+#: Steps before the first look for a misfit, times as many before the next one, and steps until then after one
+#: that found something: those who are offered then have learned from the past already.
+FIRST_LOOK, NEXT_LOOK, SECOND_LOOK = 290, 1.6, 30
+#: Steps before the first probe, and times as many before the next one.
+FIRST_PROBE, NEXT_PROBE = 75, 2.2
 
 # Entries of `marks`: steps so far, whether a misfit was told, times that more memories were offered, looks
 # for a misfit so far, how many of the last found one, the step at which the memory is drawn anew.
 STEPS, TOLD, OFFERS, LOOKS, FOUND, DRAW = 0, 1, 2, 3, 4, 5
+# Entries of `probing`: probes so far, steps of the last one that are not planned yet, whether the block is of
+# it, the steps before it, the steps before the last look, whether others played before the first step.
+PROBES, TO_GO, PROBING, LAST_PROBE, LAST_LOOK, CONTINUED = 0, 1, 2, 3, 4, 5
 
-#: What Python must see to: nothing, for the steps are played; a plan that was stopped; memories to
-#: offer; candidates to give up; another candidate who plans; a look for a misfit; a log that is full.
-PLAYED, STOPPED, OFFER, GIVE_UP, USE, LOOK, FULL = 0, 1, 2, 4, 8, 16, 32
+#: What Python must see to: nothing, for the steps are played; a plan that was stopped; memories to offer;
+#: candidates to give up; another candidate who plans; a look for a misfit; a log that is full; a probe.
+PLAYED, STOPPED, OFFER, GIVE_UP, USE, LOOK, FULL, PROBE = 0, 1, 2, 4, 8, 16, 32, 64
 #: In an event, the number of the candidate who plans is above this.
-EVENTS = 64
+EVENTS = 128
 
 
 class Weighing(NamedTuple):
@@ -73,7 +79,9 @@ class Weighing(NamedTuple):
     actions: Rows  # (2K, d) the first K steps, then the last ones, in a ring
     rewards: Vector  # (2K,)
     seen: Flags  # (2K,) whether there was a reward
+    probed: Flags  # (2K,) whether it was a probe
     marks: Integers  # (6,)
+    probing: Integers  # (6,)
 
 
 # --- what is known --------------------------------------------------------------------------------------
@@ -192,7 +200,19 @@ def more_to_offer(w: Weighing) -> int:
 @kernel_norefcount
 def look_is_due(w: Weighing) -> bool:
     """Whether it is time to look for a misfit."""
-    return w.marks[TOLD] == 0 and w.marks[STEPS] >= FIRST_LOOK * NEXT_LOOK ** w.marks[LOOKS]
+    steps, last = w.marks[STEPS], w.probing[LAST_LOOK]
+    if w.marks[TOLD] > 0 or steps < FIRST_LOOK:
+        return False
+    return steps >= NEXT_LOOK * last or (w.marks[FOUND] > 0 and steps >= last + SECOND_LOOK)
+
+
+@kernel_norefcount
+def probe_is_due(w: Weighing) -> bool:
+    """Whether the next block is one of a probe; once a misfit was told there is no need for any."""
+    steps = w.marks[STEPS]
+    if w.marks[TOLD] > 0:
+        return False
+    return w.probing[TO_GO] > 0 or (steps >= FIRST_PROBE and steps >= NEXT_PROBE * w.probing[LAST_PROBE])
 
 
 # --- what is played -------------------------------------------------------------------------------------
@@ -210,11 +230,12 @@ def learn_played(w: Weighing, block: BlockState, played: int) -> None:
     room, (M, d) = w.rewards.shape[0] // 2, w.recent.shape
     for t in range(played):
         row, count = kept_row(w.marks[STEPS] + t, room), block.reward_counts[t]
-        w.seen[row] = count > 0.0
+        w.seen[row], w.probed[row] = count > 0.0, w.probing[PROBING] > 0
         w.rewards[row] = block.reward_sums[t] / count if count > 0.0 else 0.0
         for i in range(d):
             w.actions[row, i] = block.actions[t, i]
     w.marks[STEPS] += played
+    w.probing[PROBING] = 0
     absorb_block(w.candidates, w.features, block)
     for s in range(M):
         for i in range(d):
@@ -298,6 +319,8 @@ def _event(w: Weighing, chosen: int, rng: np.random.Generator) -> int:
         event |= USE
     if look_is_due(w):
         event |= LOOK
+    if probe_is_due(w):
+        event |= PROBE
     return event
 
 

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from ..agents.base import Agent
 
 
-#: What versions before 3 did not keep, and a policy can do without: what Rolling planned and did not play.
-_SINCE_3 = ("rest",)
+#: What a policy can do without, and which version was the first to keep it: what Rolling planned and did not
+#: play, and the probes of Auto.
+_SINCE = {"rest": 3, "probing": 4, "kept.probed": 4}
 
 
 class Restored(NamedTuple):
@@ -78,7 +79,7 @@ def _restored(
     policy = agent._policy(Offered(told.d) if offered else told, env, rng, 0)
     policy.set_cursor(header["policy"])
     for name, array in policy.state().items():
-        if name in arrays or name not in _SINCE_3 or header["version"] >= VERSION:
+        if name in arrays or header["version"] >= _SINCE.get(name, 0):
             fill(name, array, arrays.pop(name))
     changed = changed and not offered
     policy.check(changed)

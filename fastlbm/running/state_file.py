@@ -22,7 +22,9 @@ from .._base.types import Array
 
 #: What a state file says of itself; the number changes with what is in it.
 FORMAT = "fastlbm live state"
-VERSION = 3
+VERSION = 4
+#: Versions before that hold the same, some policies aside, see `restoring`.
+SAME = (3,)
 #: How packed bytes begin, and which types of arrays they may hold.
 MAGIC = b"fastlbm\x00"
 _TYPES = ("<f8", "<i8", "|b1")
@@ -83,7 +85,7 @@ def unpack_state(data: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
             raise ValueError("bytes that belong to no array")
     except Exception as error:  # a forged header can make of it what it likes
         raise ValueError(f"data must be a state of a live policy, got bytes that are none: {error}") from None
-    if header.get("version") != VERSION:
+    if header.get("version") not in (*SAME, VERSION):
         raise ValueError(
             f"data must be a state of version {VERSION}, got version {header.get('version')!r}; files of "
             "older versions can be loaded and packed anew"
@@ -116,9 +118,9 @@ def read_state(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
         raise ValueError(f"path must be a state file of a live policy, got {str(path)!r}: {error}") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError(f"path must be a state file of a live policy, got {str(path)!r}, which is not one")
-    if header.get("version") not in (1, 2, VERSION):
+    if header.get("version") not in (1, 2, *SAME, VERSION):
         raise ValueError(
-            f"path must be a state file of version 1, 2 or {VERSION}, got version {header.get('version')!r}"
+            f"path must be a state file of version 1 to {VERSION}, got version {header.get('version')!r}"
         )
     if header.get("digest") != _digest(arrays, header):
         raise ValueError(f"path must be an undamaged state file, got {str(path)!r}, whose digest differs")

@@ -225,7 +225,16 @@ def every_third(past: list[Array], action: Array, t: int) -> float:
     return float(action @ THETA) * (1.0 if t % 3 else -0.5)
 
 
-@pytest.mark.parametrize("world", [of_lag_3, turning, every_third])
+def like_the_last(past: list[Array], action: Array, t: int) -> float:
+    return float(action @ THETA) * (0.2 if past and action @ past[-1] > 0.9 else 1.0)
+
+
+def bent(past: list[Array], action: Array, t: int) -> float:
+    """A cycle does not show it: probes do."""
+    return math.tanh(2.0 * ROTTING.expected_rewards([*past[-2:], action])[-1])
+
+
+@pytest.mark.parametrize("world", [of_lag_3, turning, every_third, like_the_last, bent])
 def test_rewards_of_another_form_are_told(world: Callable[[list[Array], Array, int], float]) -> None:
     live = lbm.Auto().start(lbm.Ball(3), seed=2)
     with pytest.warns(RuntimeWarning, match="do not follow any model on offer"):

@@ -111,7 +111,7 @@ def test_it_says_what_it_believes() -> None:
     assert said.memory is not None
     assert said.decay is not None
     assert said.memory[math.inf] > 0.99
-    assert said.decay[0.75] > 0.99
+    assert said.decay[0.75] > 0.95
     assert "memory m: inf (" in str(said)
     assert "decay: 0.75 (" in str(said)
     assert said.as_dict()["memory"]["inf"] == said.memory[math.inf]
@@ -198,7 +198,8 @@ def test_arms_that_tire_and_recover() -> None:
     arms /= np.linalg.norm(arms, axis=1)[:, None]
     env = lbm.LBM(THETA, m=math.inf, gamma=-3.0, decay=0.7, actions=lbm.Finite(arms))
     run = lbm.run(env, lbm.Auto(), T=400, seed=0, record=1)
-    windows = lbm.run(env, lbm.Auto(decays=[1.0]), T=400, seed=0, record=1)
+    with pytest.warns(RuntimeWarning, match="do not follow any model on offer"):
+        windows = lbm.run(env, lbm.Auto(decays=[1.0]), T=400, seed=0, record=1)
     assert run.details["decay"][-1] < 1.0
     assert run.reward[-1] > 1.1 * windows.reward[-1]
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import fastlbm as lbm
-from fastlbm.agents.misfit import Misfit, Stretch, explained, orthonormal
+from fastlbm.agents.misfit import Misfit, Stretch, explained, harmonic_mean, orthonormal
 from tests import naive, problems
 from tests.naive_weighing import fading_features
 
@@ -23,7 +23,12 @@ def past(m: int, gamma: float, n: int = 400, sigma: float = 0.1, seed: int = 0, 
     actions = problems.ball(n, d, rng)
     B = naive.features(np.concatenate((np.zeros((m, d)), actions)), m, gamma, None)
     theta = THETA if d == 3 else rng.normal(size=d)
-    return Stretch(actions, B @ theta + sigma * rng.normal(size=n), np.ones(n, dtype=bool))
+    return seen_all(actions, B @ theta + sigma * rng.normal(size=n))
+
+
+def seen_all(actions: Array, rewards: Array) -> Stretch:
+    """No reward is missing, and nothing is a probe."""
+    return Stretch(actions, rewards, np.full(len(actions), True), np.full(len(actions), False))
 
 
 def p_value(stretch: Stretch, m: int, gamma: float) -> float:
@@ -97,7 +102,7 @@ def test_what_was_not_seen_does_not_count() -> None:
     right = past(2, -2.0)
     seen = np.random.default_rng(1).random(400) < 0.7
     noise = np.where(seen, right.rewards, 1e6)
-    stretch = Stretch(right.actions, noise, seen)
+    stretch = right._replace(rewards=noise, seen=seen)
     assert p_value(stretch, 2, -2.0) > 1e-3
     assert p_value(stretch, 1, -2.0) < 1e-4
     nothing = stretch._replace(seen=np.zeros(400, dtype=bool))
@@ -112,7 +117,7 @@ def test_memories_that_fade(m: float, decay: float) -> None:
     rewards = env.expected_rewards(actions) + 0.03 * rng.standard_normal(900)
     # Two stretches: what came before the second is not known.
     ends = (slice(0, 400), slice(450, 900))
-    parts = [Stretch(actions[end], rewards[end], np.ones(len(actions[end]), bool)) for end in ends]
+    parts = [seen_all(actions[end], rewards[end]) for end in ends]
 
     def p_value_of(m: float, gamma: float, decay: float = 1.0) -> float:
         return Misfit(parts, np.eye(3), m, gamma, decay=decay).p_value()
@@ -142,9 +147,67 @@ def test_older_actions_that_count_for_more_are_no_decay() -> None:
             if t >= s:
                 S += weight * np.outer(actions[t - s], actions[t - s])
         rewards[t] = actions[t] @ np.linalg.inv(S) @ THETA + 0.05 * rng.normal()
-    stretch = Stretch(actions, rewards, np.ones(600, dtype=bool))
+    stretch = seen_all(actions, rewards)
     for decay in (0.95, 0.9):
         assert Misfit([stretch], np.eye(3), 2, -1.0, decay=decay).p_value() < 1e-4
+
+
+def test_probes_are_held_against_what_the_rest_predicts() -> None:
+    right, probed = past(2, -2.0), np.random.default_rng(1).random(400) < 0.1
+    test = Misfit([right._replace(probed=probed)], np.eye(3), 2, -2.0)
+    B, at = test._features(-2.0), probed[test.lead :]
+    basis = orthonormal(B)
+    errors = test.y - basis @ (basis.T @ test.y)
+    [each] = [group for group in test._groups(THETA, errors) if group.shape[1] == at.sum()]
+
+    def rest(X: Array, y: Array) -> float:
+        return float(np.square(y - X @ np.linalg.lstsq(X, y)[0]).sum())
+
+    # Chow's test: the errors of all together beside those of the others alone.
+    less, q, f = rest(B[~at], test.y[~at]), int(at.sum()), int((~at).sum()) - 3
+    chow = stats.f.sf((rest(B, test.y) - less) / q / (less / f), q, f)
+    assert explained(basis, errors, each, 0.0)[0] == pytest.approx(chow)
+    assert test.p_value() > 1e-3
+    # What is wrong there alone is found, if it is known where to look.
+    wrong = right.rewards + np.where(probed, 0.25 * np.sign(np.sin(np.arange(400.0))), 0.0)
+    unknown = p_value(right._replace(rewards=wrong), 2, -2.0)
+    known = p_value(right._replace(rewards=wrong, probed=probed), 2, -2.0)
+    assert known < 1e-6 < unknown
+
+
+def test_a_reward_that_is_bent_and_one_that_depends_on_the_sign_of_the_last_action() -> None:
+    right = past(2, -2.0, n=600)
+    noise = right.rewards - past(2, -2.0, n=600, sigma=0.0).rewards
+    bent = np.tanh(2.0 * (right.rewards - noise)) + noise
+    assert p_value(right._replace(rewards=bent), 2, -2.0) < 1e-6
+    signs = right.rewards + 0.3 * right.actions[:, 0] * np.roll(right.actions[:, 1], 1)
+    assert p_value(right._replace(rewards=signs), 2, -2.0) < 1e-6
+    many = Misfit([past(2, -2.0, d=9)], np.eye(9), 2, -2.0)
+    now, last = many._actions(0), many._actions(1)
+    theta = np.arange(9.0)
+    columns = many._beside_last(theta)
+    np.testing.assert_allclose(columns[:, :9], np.einsum("ti,tj,j->ti", now, last, theta))
+    np.testing.assert_allclose(columns[:, 9:], np.einsum("ti,tj,i->tj", now, last, theta))
+
+
+def test_the_first_steps_count_if_nothing_was_played_before() -> None:
+    whole = past(2, -2.0)
+    test = Misfit([whole], np.eye(3), 2, -2.0, fresh=True)
+    B = naive.features(np.concatenate((np.zeros((2, 3)), whole.actions)), 2, -2.0, None)
+    np.testing.assert_allclose(test._features(-2.0), B, atol=1e-12)
+    np.testing.assert_array_equal(test.y, whole.rewards)
+    assert test.p_value() > 1e-3
+    fades = Misfit([whole], np.eye(3), math.inf, -2.0, decay=0.9, fresh=True)
+    np.testing.assert_allclose(
+        fades._features(-2.0), fading_features(whole.actions, math.inf, -2.0, 0.9), atol=1e-12
+    )
+
+
+def test_the_harmonic_mean_of_p_values() -> None:
+    assert harmonic_mean([0.2, 0.2, 0.2]) == pytest.approx(0.2)
+    assert harmonic_mean([1e-6, 1.0, 3.0]) == pytest.approx(3e-6, rel=1e-5)
+    assert harmonic_mean([2.0, 1.0]) == 1.0
+    assert harmonic_mean([0.0, 1.0]) < 1e-200
 
 
 def test_windows_do_not_reach_over_a_gap() -> None:
@@ -168,4 +231,4 @@ def test_singular_matrices_have_one_exponent() -> None:
     arms = problems.ball(300, 2, rng)
     env = lbm.LBM([0.6, 0.8], m=2, gamma=1.0, A0=np.diag([1.0, 0.0]))
     y = env.expected_rewards(arms) + 0.1 * rng.normal(size=300)
-    assert Misfit([Stretch(arms, y, np.ones(300, bool))], env.A0, 2, 1.0).p_value() > 1e-3
+    assert Misfit([seen_all(arms, y)], env.A0, 2, 1.0).p_value() > 1e-3

@@ -79,6 +79,36 @@ def test_more_that_fade_are_offered_when_one_is_likely_or_none_explains_the_rewa
     w.marks[weighing.FOUND] = 0
 
 
+@pytest.mark.parametrize(
+    ("steps", "last", "found", "told", "due"),
+    [
+        (289, 0, 0, 0, False), (290, 0, 0, 0, True), (290, 0, 0, 1, False), (463, 290, 0, 0, False),
+        (464, 290, 0, 0, True), (319, 290, 1, 0, False), (320, 290, 1, 0, True), (320, 290, 1, 1, False),
+        (10**5, 0, 0, 0, True), (10**5 + 3, 10**5, 0, 0, False),
+    ],
+)  # fmt: skip
+def test_when_to_look(steps: int, last: int, found: int, told: int, due: bool) -> None:
+    w = POLICY.weighing._replace(marks=np.zeros(6, dtype=np.int64), probing=np.zeros(6, dtype=np.int64))
+    w.marks[[weighing.STEPS, weighing.FOUND, weighing.TOLD]] = steps, found, told
+    w.probing[weighing.LAST_LOOK] = last
+    assert weighing.look_is_due(w) == due
+
+
+@pytest.mark.parametrize(
+    ("steps", "last", "to_go", "told", "due"),
+    [
+        (74, 0, 0, 0, False), (75, 0, 0, 0, True), (75, 0, 0, 1, False), (78, 75, 6, 0, True),
+        (78, 75, 6, 1, False), (84, 75, 0, 0, False), (164, 75, 0, 0, False), (165, 75, 0, 0, True),
+        (10**5, 0, 0, 0, True), (10**5 + 9, 10**5, 0, 0, False),
+    ],
+)  # fmt: skip
+def test_when_to_probe(steps: int, last: int, to_go: int, told: int, due: bool) -> None:
+    w = POLICY.weighing._replace(marks=np.zeros(6, dtype=np.int64), probing=np.zeros(6, dtype=np.int64))
+    w.marks[[weighing.STEPS, weighing.TOLD]] = steps, told
+    w.probing[[weighing.LAST_PROBE, weighing.TO_GO]] = last, to_go
+    assert weighing.probe_is_due(w) == due
+
+
 FADES = lbm.LBM.random(d=2, m=math.inf, gamma=-2.0, seed=1, decay=0.7)
 
 

@@ -207,7 +207,7 @@ def test_forged_bytes_are_refused() -> None:
         (packed(listed % ('"<f8"', "[1000000000000]")), "no room for an array"),
         (packed(listed % ('"<f8"', "[-1]")), "an array of type"),
         (packed(listed % ('"<f8"', "[]")), "no room for an array"),
-        (packed('{"version": 2, "arrays": []}'), "data must be a state of version 3, got version 2"),
+        (packed('{"version": 2, "arrays": []}'), "data must be a state of version 4, got version 2"),
         (state_file.pack_state(header, {**arrays, "more": np.zeros(2)}), "an array that no policy has"),
         (state_file.pack_state({**header, "generator": 1}, arrays), "data must be an undamaged state"),
     ):

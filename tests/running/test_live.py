@@ -268,7 +268,7 @@ def test_a_wrong_or_damaged_file_changes_nothing(tmp_path: Path) -> None:
     refused(tmp_path / "other.npz", "path must be a state file")
     bad.write_bytes(data)
     rewrite(bad, lambda header, _: header.update(version=0))
-    refused(bad, "version 1, 2 or 3, got version 0")
+    refused(bad, "version 1 to 4, got version 0")
     bad.write_bytes(data)
     rewrite(bad, lambda header, _: header.update(format="something"))
     refused(bad, "which is not one")

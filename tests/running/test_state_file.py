@@ -9,8 +9,8 @@ import pytest
 
 import fastlbm as lbm
 
-#: Written by version 0.1 after 18 steps of `play`, and by the last one whose states had the version 2.
-FILES, FILES_2 = (Path(__file__).parents[1] / "data" / f"live-{version}" for version in (1, 2))
+#: Written by version 0.1 after 18 steps of `play`, and by the last ones whose states had versions 2 and 3.
+FILES, FILES_2, FILES_3 = (Path(__file__).parents[1] / "data" / f"live-{version}" for version in (1, 2, 3))
 ARMS = lbm.Finite([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
 PAIRS = [(0, 0.0), (1, -2.0)]
 CASES: dict[str, tuple[lbm.agents.Agent, lbm.model.ActionSet | lbm.LBM]] = {
@@ -27,6 +27,7 @@ CASES_2 = CASES | {
     "RollingOnArms": (lbm.Rolling(1, -2.0), ARMS),
     "switching": (lbm.O3M(2, -2.0, 500, L=3, switch=1.0), lbm.Ball(2)),
 }
+CASES_3 = {"Auto": (lbm.Auto(memories=[0, 1], gammas=[-2.0, -1.0]), lbm.Ball(2))}
 #: Those whose plans have other numbers by now: what they learned is what the file says.
 OTHER_NUMBERS = {"switching"}
 
@@ -43,10 +44,15 @@ def play(live: lbm.Live, steps: int) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    ("name", "folder"), [*((name, FILES) for name in CASES), *((name, FILES_2) for name in CASES_2)]
+    ("name", "folder"),
+    [
+        *((name, FILES) for name in CASES),
+        *((name, FILES_2) for name in CASES_2),
+        *((name, FILES_3) for name in CASES_3),
+    ],
 )
 def test_a_state_of_a_version_before_goes_on(name: str, folder: Path) -> None:
-    agent, actions = CASES_2[name]
+    agent, actions = (CASES_2 | CASES_3)[name]
     fresh = agent.start(actions, seed=4)
     play(fresh, 18)
     live = agent.start(actions).load(folder / f"{name}.npz")
