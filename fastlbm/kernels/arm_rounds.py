@@ -21,14 +21,18 @@ from .arm_worth import Poles, Room, Shape, make_room, value_of_block
 from .search import largest_at
 
 #: Blocks that are kept, and cycles.
-KEPT = 24
+KEPT = 48
 #: The first and the last temperature of cycles from nothing, of those from two others, of whole blocks and of
 #: stretches, in what a step of a good cycle is worth.
 FRESH, MIXED, WHOLE, STRETCHES = (0.15, 0.02), (0.05, 0.02), (0.1, 0.02), (0.06, 0.01)
+#: The same for blocks that are not annealed: how far what is tried may be from the best.
+STILL = (0.005, 0.005)
 #: Of the cycles, those that begin with random arms; how many are known before others do not; sweeps of these.
-RANDOM, ENOUGH, MIXED_SWEEPS = 0.5, 6, 2
-#: Cycles of a length whose best one is worth less than this of the best are not looked for any more.
-NEAR = 0.95
+RANDOM, ENOUGH, MIXED_SWEEPS = 0.45, 6, 2
+#: How many of the best cycles others come of.
+PARENTS = 12
+#: After so many cycles, those of a length whose best one is worth less than this of the best are not looked for.
+TRIES, NEAR = 16, 0.95
 #: How often a whole block is annealed slowly.
 SLOW = 2
 #: Of the stretches, those that are whole blocks; of the blocks that they are of, those that are the best one.
@@ -125,7 +129,7 @@ def _one_of(found: Found, n: int, best: int, rng: np.random.Generator) -> int:
 def _mix(found: Found, cycle: Integers, m: int, rng: np.random.Generator) -> None:
     """A cycle of the arms of two good ones; of m+1 arms, in any order the same, some of all of theirs."""
     n, left = cycle.shape[0], 0
-    x, y = found.arms[_one_of(found, n, 5, rng)], found.arms[_one_of(found, n, 12, rng)]
+    x, y = found.arms[_one_of(found, n, PARENTS, rng)], found.arms[_one_of(found, n, 2 * PARENTS, rng)]
     turn, need = int(n * rng.random()), n if n == m + 1 else 0
     for t in range(n):
         cycle[t] = x[t] if need > 0 or rng.random() < 0.5 else y[(t + turn) % n]
@@ -195,7 +199,7 @@ def _find_cycles(
     room = np.zeros(m + 2, dtype=np.int64)
     while (state.spent[0] < effort.cycles * effort.budget or turn < 2) and effort.stop[0] == 0:
         other = turn % 2
-        if turn > 5 and best[other] < NEAR * best[1 - other]:
+        if turn > TRIES and best[other] < NEAR * best[1 - other]:
             other = 1 - other
         turn += 1
         n = m + 1 + other
@@ -249,7 +253,7 @@ def _anneal_slowly(
     _anneal(narrow, poles, shape, block, 0, 0, n, WHOLE, sweeps, own, state, rng)
     for t in range(n):
         block[t] = narrow.numbers[block[t]]
-    keep(state.blocks, block, _anneal(wide, poles, shape, block, 0, 0, n, WHOLE, 0, desk, state, rng))
+    keep(state.blocks, block, _anneal(wide, poles, shape, block, 0, 0, n, STILL, 0, desk, state, rng))
 
 
 @kernel_internal
@@ -304,7 +308,7 @@ def search_rounds(
         keep(
             blocks,
             block,
-            _anneal(wide, poles, shape, block, head, head, n - head, WHOLE, 0, desk, state, rng),
+            _anneal(wide, poles, shape, block, head, head, n - head, STILL, 0, desk, state, rng),
         )
     for s in range(SLOW if head == 0 and effort.cycles > 0.0 else 0):
         share = effort.cycles + (effort.slow - effort.cycles) * (s + 1) / SLOW
