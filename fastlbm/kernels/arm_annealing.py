@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import kernel, kernel_internal
+from ._jit import kernel, kernel_internal, kernel_nested
 from ._types import Flags, Integers, Matrix, Rows, Vector
+from .arm_scores import shortlist
 from .arm_screens import GROUP, STRIP, Forms, fill_forms, make_forms, propose, screen
 from .arm_worth import Arms, Poles, Room, Shape, fill_worths, prepare_at
 
@@ -20,6 +21,8 @@ from .arm_worth import Arms, Poles, Room, Shape, fill_worths, prepare_at
 STILL = 2
 #: Arms whose exact worth is told at a visit.
 TRIED = 8
+#: Arms that count as useful at one position.
+USEFUL = 8
 
 
 class Heat(NamedTuple):
@@ -80,6 +83,8 @@ class Desk(NamedTuple):
     scores: Rows  # (groups, GROUP), flat by arms
     weights: Vector  # (K,)
     lanes: Vector  # (STRIP,)
+    found: Integers  # (USEFUL+1,)
+    best: Vector  # (USEFUL+1,)
     forms: Forms
 
 
@@ -104,6 +109,8 @@ def make_desk(catalogue: Catalogue, columns: Rows, K: int, m: int, n: int, p: in
         scores=np.zeros(((K + GROUP - 1) // GROUP, GROUP)),
         weights=np.empty(K),
         lanes=np.empty(STRIP),
+        found=np.zeros(USEFUL + 1, dtype=np.int64),
+        best=np.zeros(USEFUL + 1),
         forms=make_forms(catalogue.target, catalogue.V_inv, m, p),
     )
 
@@ -181,13 +188,15 @@ def anneal(
     count: int,
     heat: Heat,
     desk: Desk,
+    gains: Vector,
     room: Room,
     rng: np.random.Generator,
 ) -> int:
     """So many positions of a block (n,) or cycle from `first` on are annealed, in place.
 
-    Behind it come sweeps without temperature over the whole block but for its `head`, which stays. Returns
-    how many looks without temperature there were; the inner products of the block's arms are in the desk.
+    Behind it come sweeps without temperature over the whole block but for its `head`, which stays. In
+    the first of them gains (K,) learn which arms are useful, see `_note`. Returns how many looks without
+    temperature there were; the inner products of the block's arms are in the desk.
     """
     n, temperature, seen = shape.n, heat.hot, 0
     cooling = (heat.cold / heat.hot) ** (1.0 / max(heat.sweeps - 1, 1))
@@ -212,8 +221,34 @@ def anneal(
             if still:
                 chosen = _best(catalogue, poles, shape, block, j, free, desk, room)
                 fresh[j], seen = True, seen + 1
+                if sweep == heat.sweeps:
+                    _note(desk, block[j], gains)
             if chosen != block[j]:
                 _put(shape, block, fresh, j, chosen)
                 _place(catalogue, desk.arms, block, j)
         temperature *= cooling if sweep < heat.sweeps - 1 else 1.0
     return seen
+
+
+@kernel_internal
+def _note(desk: Desk, now: int, gains: Vector) -> None:
+    """gains (K,): the least that an arm loses at a position, where it is among the USEFUL best there."""
+    scores = desk.scores.reshape(desk.scores.size)[: gains.shape[0]]
+    for s in range(shortlist(scores, now, desk.found, desk.best)):
+        x = desk.found[s]
+        gains[x] = max(gains[x], scores[x] - scores[now])
+
+
+@kernel_nested
+def arms_of(catalogue: Catalogue, few: Integers) -> Arms:
+    """The inner products of a few arms (k,)."""
+    k, A, VA = few.shape[0], catalogue.A, catalogue.VA
+    G, H, theta, squares, widths = np.zeros((k, k)), np.zeros((k, k)), np.empty(k), np.empty(k), np.empty(k)
+    for r in range(k):
+        theta[r], squares[r] = catalogue.theta[few[r]], catalogue.squares[few[r]]
+        widths[r] = catalogue.widths[few[r]]
+        for s in range(k):
+            for i in range(A.shape[1]):
+                G[r, s] += A[few[r], i] * A[few[s], i]
+                H[r, s] += A[few[r], i] * VA[few[s], i]
+    return Arms(G=G, H=H, theta=theta, squares=squares, widths=widths, beta=catalogue.beta)

@@ -3,7 +3,9 @@
 Cycles of m+1 and m+2 arms first, by annealing: each position in turn gets an arm drawn with probabilities
 exp(worth / temperature). Some begin with random arms, others with those of two good cycles. Blocks that
 repeat the best cycle, from each of its phases on, are improved arm by arm, and the best block is annealed as
-a whole, slowly. Then rounds: a stretch of one of the best blocks is annealed.
+a whole, slowly. Then rounds. In some, a dynamic program makes the best block, ends and all, of a few arms:
+those of the best blocks and others that would lose least in them. In the others a stretch of one of the best
+blocks is annealed.
 """
 
 from __future__ import annotations
@@ -15,9 +17,10 @@ import numpy as np
 
 from ._jit import kernel, kernel_internal, kernel_nested
 from ._types import Integers, Rows, Vector
-from .arm_annealing import Catalogue, Desk, Heat, anneal, make_desk
+from .arm_annealing import Catalogue, Desk, Heat, anneal, arms_of, make_desk
+from .arm_programs import Program, make_program, plan_of_few
 from .arm_search import NEVER
-from .arm_worth import Poles, Room, Shape, make_room, value_of_block
+from .arm_worth import Arms, Poles, Room, Shape, make_room, value_of_block
 from .search import largest_at
 
 #: Blocks that are kept, and cycles.
@@ -31,10 +34,14 @@ STILL = (0.005, 0.005)
 RANDOM, ENOUGH, MIXED_SWEEPS = 0.45, 6, 2
 #: How many of the best cycles others come of.
 PARENTS = 12
-#: After so many cycles, those of a length whose best one is worth less than this of the best are not looked for.
+#: After so many cycles, a length whose best one is worth less than this of the best is not looked for.
 TRIES, NEAR = 16, 0.95
-#: How often a whole block is annealed slowly.
+#: How often a whole block is annealed slowly, if that pays the first time.
 SLOW = 2
+#: How much an arm may lose in a block to be drawn for a program, in what a step of a good cycle is worth.
+LOOSE = 0.03
+#: Arms of a program that are not of blocks; programs of the arms of cycles; how many in vain come at first.
+OTHERS, FIRST, FAILED = 4, 2, 3
 #: Of the stretches, those that are whole blocks; of the blocks that they are of, those that are the best one.
 LONG, BEST = 0.3, 0.5
 
@@ -44,9 +51,12 @@ class RoundEffort(NamedTuple):
 
     budget: float  # seconds, about
     cycles: float  # of the budget, for cycles; 0: none
-    slow: float  # of the budget, what is spent when whole blocks have been annealed
+    slow: float  # of the budget, for cycles and whole blocks; 0: none
     sweeps: int  # how often each position of a cycle is drawn
     stretch: int  # the same of a stretch
+    programs: float = 0.0  # of rounds, those with a program
+    few: int = 0  # arms of a dynamic program, K at the most; 0: none
+    program: float = 0.0  # seconds that it takes
     stop: Integers = NEVER  # (1,) not 0: end at once, with whatever was found
 
 
@@ -56,6 +66,7 @@ class Ground(NamedTuple):
     catalogue: Catalogue
     columns: Rows  # see `columns_of`
     numbers: Integers  # (K,) of the arms that may be played, among all
+    gains: Vector  # (K,) see `anneal`; changed in place
     visit: float  # seconds for a look at a position, about
     exact: float  # the same with exact worths
 
@@ -180,7 +191,8 @@ def _anneal(
     """Anneals a block or cycle between two temperatures; returns its value, of a cycle that of a step."""
     heat = Heat(hot=between[0] * state.unit, cold=between[1] * state.unit, sweeps=sweeps)
     room = state.room
-    seen = anneal(ground.catalogue, poles, shape, block, head, first, count, heat, desk, room, rng)
+    gains = ground.gains
+    seen = anneal(ground.catalogue, poles, shape, block, head, first, count, heat, desk, gains, room, rng)
     state.spent[0] += count * sweeps * ground.visit + seen * ground.exact
     value = value_of_block(desk.arms, poles, shape, desk.rows, desk.rows, room)
     return value / shape.n if shape.wrap else value
@@ -232,28 +244,121 @@ def _number_of(numbers: Integers, arm: int) -> int:
 
 @kernel_nested
 def _anneal_slowly(
-    wide: Ground,
     narrow: Ground,
     poles: Poles,
     shape: Shape,
     upto: float,
-    desk: Desk,
+    block: Integers,
     state: State,
     rng: np.random.Generator,
 ) -> None:
-    """The best block is annealed among the narrow arms, as slowly as what may be spent allows."""
-    m, n, block = shape.m, shape.n, np.empty(shape.n, dtype=np.int64)
+    """block (n,): the best one, annealed among the narrow arms, as slowly as what may be spent allows."""
+    m, n = shape.m, shape.n
     own = make_desk(narrow.catalogue, narrow.columns, narrow.numbers.shape[0], m, n, poles.shifts.shape[0])
     top, cycle = largest_at(state.blocks.values), largest_at(state.cycles.values)
     for t in range(n):
         block[t] = _number_of(narrow.numbers, state.blocks.arms[top, t])
         if block[t] < 0:
             block[t] = state.cycles.arms[cycle, t % state.cycles.lengths[cycle]]
-    sweeps = max(int((upto - state.spent[0] - 3.0 * n * wide.exact) / (n * narrow.visit)), 4)
+    sweeps = max(int((upto - state.spent[0] - 3.0 * n * narrow.exact) / (n * narrow.visit)), 4)
     _anneal(narrow, poles, shape, block, 0, 0, n, WHOLE, sweeps, own, state, rng)
     for t in range(n):
         block[t] = narrow.numbers[block[t]]
-    keep(state.blocks, block, _anneal(wide, poles, shape, block, 0, 0, n, STILL, 0, desk, state, rng))
+
+
+@kernel_internal
+def _add_weights(weights: Vector, arms: Integers, n: int, numbers: Integers, share: float) -> None:
+    """The arms of a block or cycle of n count for a program."""
+    for t in range(n):
+        weights[numbers[arms[t]]] = max(weights[numbers[arms[t]]], 0.0) + share
+
+
+@kernel_nested
+def _choose(
+    catalogue: Catalogue,
+    weights: Vector,
+    gains: Vector,
+    loose: float,
+    few: Integers,
+    rng: np.random.Generator,
+) -> None:
+    """few (k,): some arms near to those with weight, which stand for them, and others that lose little."""
+    K, k, count = weights.shape[0], few.shape[0], 0
+    for x in range(K):
+        count += weights[x] > -math.inf
+    held, w, far = np.empty(count, dtype=np.int64), np.empty(count), np.full(count, 4.0)
+    count = 0
+    for x in range(K):
+        if weights[x] > -math.inf:
+            held[count], w[count] = x, weights[x] * (0.5 + rng.random())
+            count += 1
+        weights[x] = gains[x] / loose - math.log(-math.log(max(rng.random(), 1e-300)) + 1e-300)
+    arms, stand = arms_of(catalogue, held), min(max(k - OTHERS, min(k, 3)), count)
+    for s in range(k):
+        top = _next_stand(arms, w, far, held, weights) if s < stand else -1
+        few[s] = held[top] if top >= 0 else _largest_left(weights)
+        weights[few[s]] = math.inf
+        for c in range(count if top >= 0 else 0):
+            far[c] = min(far[c], _apart(arms, c, top))
+
+
+@kernel_internal
+def _next_stand(arms: Arms, w: Vector, far: Vector, held: Integers, weights: Vector) -> int:
+    """The arm that brings the arms, by their weights w, nearest to one that stands for them."""
+    best, top, count = -1.0, 0, held.shape[0]
+    for c in range(count):
+        gain = 1e-9 * w[c]
+        for s in range(count):
+            gain += w[s] * max(far[s] - _apart(arms, s, c), 0.0)
+        if gain > best and weights[held[c]] < math.inf:
+            best, top = gain, c
+    return top
+
+
+@kernel_internal
+def _apart(arms: Arms, x: int, y: int) -> float:
+    """How far two arms are apart, squared, relative to their size."""
+    size = max(arms.squares[x] + arms.squares[y], 1e-300)
+    return (size - 2.0 * arms.G[x, y]) / size
+
+
+@kernel_internal
+def _largest_left(weights: Vector) -> int:
+    """Where the largest weight is that is not infinite."""
+    top = -1
+    for x in range(weights.shape[0]):
+        if weights[x] < math.inf and (top < 0 or weights[x] > weights[top]):
+            top = x
+    return top
+
+
+@kernel_nested
+def _program(
+    wide: Ground,
+    numbers: Integers,
+    poles: Poles,
+    program: Program,
+    of_cycles: int,
+    block: Integers,
+    state: State,
+    rng: np.random.Generator,
+) -> None:
+    """A block of few arms: of the best cycle and one more, or of the best block and one more if that is 0."""
+    few, weights = np.empty(program.table.shape[0], dtype=np.int64), np.full(wide.gains.shape[0], -math.inf)
+    found, n = state.blocks, block.shape[0]
+    first, second = _one_of(found, n, 1, rng), _one_of(found, n, 8, rng)
+    if of_cycles > 0:
+        found, first = state.cycles, largest_at(state.cycles.values)
+        second = _one_of(found, found.lengths[first], of_cycles + 1, rng)
+    else:
+        numbers = wide.numbers
+    _add_weights(weights, found.arms[first], found.lengths[first], numbers, 1.0)
+    _add_weights(weights, found.arms[second], found.lengths[second], numbers, 0.5)
+    _choose(wide.catalogue, weights, wide.gains, LOOSE * state.unit, few, rng)
+    arms, everything = arms_of(wide.catalogue, few), np.arange(few.shape[0])
+    plan = plan_of_few(arms, poles, program, everything, state.room)[0]
+    for t in range(n):
+        block[t] = few[plan[t]]
 
 
 @kernel_internal
@@ -310,17 +415,29 @@ def search_rounds(
             block,
             _anneal(wide, poles, shape, block, head, head, n - head, STILL, 0, desk, state, rng),
         )
-    for s in range(SLOW if head == 0 and effort.cycles > 0.0 else 0):
-        share = effort.cycles + (effort.slow - effort.cycles) * (s + 1) / SLOW
-        if effort.stop[0] == 0:
-            _anneal_slowly(wide, narrow, poles, shape, share * effort.budget, desk, state, rng)
+    programs, failed, slow, turn = effort.few > 0 and head == 0, 0, 0, 0
+    program = make_program(max(effort.few, 1), m, n if programs else m)
     while state.spent[0] < effort.budget and effort.stop[0] == 0:
-        q = _one_of(blocks, n, 1 if rng.random() < BEST else 5, rng)
-        for t in range(n):
-            block[t] = blocks.arms[q, t]
-        first, count = _stretch(n, m, head, rng)
-        value = _anneal(
-            wide, poles, shape, block, head, first, count, STRETCHES, effort.stretch, desk, state, rng
-        )
+        before = blocks.values[largest_at(blocks.values)]
+        first, count, between, sweeps = head, n - head, STILL, 0
+        if programs and (failed < FAILED or rng.random() < effort.programs):
+            turn += 1
+            _program(wide, narrow.numbers, poles, program, turn if turn <= FIRST else 0, block, state, rng)
+            state.spent[0] += effort.program
+        elif slow < SLOW and head == 0 and effort.slow > 0.0:
+            slow += 1
+            upto = state.spent[0] + (effort.slow - effort.cycles) / SLOW * effort.budget
+            _anneal_slowly(narrow, poles, shape, upto, block, state, rng)
+        else:
+            q = _one_of(blocks, n, 1 if rng.random() < BEST else 5, rng)
+            for t in range(n):
+                block[t] = blocks.arms[q, t]
+            first, count = _stretch(n, m, head, rng)
+            between, sweeps = STRETCHES, effort.stretch
+        value = _anneal(wide, poles, shape, block, head, first, count, between, sweeps, desk, state, rng)
         keep(blocks, block, value)
+        if value <= before + 1e-9 * abs(before):
+            # Programs are tried again and again while they find better blocks, and so is slow annealing.
+            failed += sweeps == 0 and slow == 0
+            slow = SLOW if sweeps == 0 and slow > 0 else slow
     return blocks.arms[largest_at(blocks.values)].copy(), blocks.values[largest_at(blocks.values)]

@@ -211,17 +211,48 @@ def wide_arms(memory: Memory, K: int, n: int, *, bonus: bool) -> ArmEffort:
     )
 
 
-def round_arms(d: int, K: int) -> RoundEffort:
-    """The effort of a block of one large set from nothing where poles serve, see `arm_rounds`.
+#: States and steps of a dynamic program of few arms at the most: 32 MB.
+_FEW_VALUES = 4e6
+
+
+def round_arms(d: int, m: int, K: int, n: int, *, bonus: bool) -> RoundEffort:
+    """The effort of a block of n arms of one large set from nothing where poles serve, see `arm_rounds`.
 
     Less than ten thousand spectra of size d at the most: `python -m bench arms` measures it.
 
-    >>> round_arms(16, K=2000).budget < 1e4 * spectrum_seconds(16)
-    True
+    >>> effort = round_arms(16, 4, K=2000, n=24, bonus=True)
+    >>> effort.budget < 1e4 * spectrum_seconds(16), 6 <= effort.few <= 16
+    (True, True)
     """
     # What is done around the search takes more than a millisecond, and sorting arms one for a thousand.
     budget = max(7.1e3 * spectrum_seconds(d) - 1.5e-3 - 1e-6 * K, 3e3 * spectrum_seconds(d))
-    return RoundEffort(budget=budget, cycles=0.3, slow=0.8, sweeps=4, stretch=8)
+    few = 2
+    while few < min(K, 24):
+        seconds, values = program_seconds(few + 1, m, n, bonus), (few + 1.0) ** m * (n - m + 1)
+        if seconds > (0.08 if d < 8 else 0.04) * budget or values > _FEW_VALUES:
+            break
+        few += 1
+    return RoundEffort(
+        budget=budget,
+        cycles=0.3,
+        slow=0.75,
+        sweeps=4,
+        stretch=8,
+        programs=0.15,
+        few=min(few, K),
+        program=program_seconds(few, m, n, bonus),
+    )
+
+
+def program_seconds(few: int, m: int, n: int, bonus: bool) -> float:
+    """About how long a dynamic program of a few arms takes, see `arm_programs` (measured).
+
+    >>> program_seconds(8, 5, 29, False) < 5e-3 < program_seconds(12, 5, 29, False)
+    True
+    """
+    windows = math.comb(few + m - 1, m)
+    window = 0.25e-6 + 0.03e-6 * m + few * (4e-8 if bonus else 1e-8)
+    return float(0.4e-9 * few ** (m + 1) * (n - m) + windows * window)
 
 
 def round_visit(d: int, m: int, K: int, *, poles: int, bonus: bool) -> float:

@@ -36,7 +36,8 @@ _LOOKS = 2
 def poles_of(model: Model) -> Poles | None:
     """x^gamma as a sum of inverses for all memory matrices of a model; None if a few poles do not serve.
 
-    They do for rotting, A0 = c I and a memory that does not fade, where arms are many and not large beside A0.
+    They do for rotting, A0 = c I and a memory that does not fade, where arms are many and not large
+    beside A0.
 
     >>> poles = poles_of(Model(np.eye(20), m=2, gamma=-1.0, A0=None))
     >>> poles.shifts, poles.weights
@@ -75,7 +76,8 @@ def find_by_rounds(
     They may follow the actions `before` (m, d).
     """
     past = np.zeros((0, model.d)) if before is None else before
-    effort = round_arms(model.d, model.K) if effort is None else effort
+    if effort is None:
+        effort = round_arms(model.d, model.m, model.K, len(past) + n, bonus=belief.beta > 0.0)
     effort, head = effort._replace(stop=np.zeros(1, dtype=np.int64)), len(past)
     wide = narrow = ground_of(model, belief, poles, np.arange(model.K), past)
     if model.d > 2 * model.m and head == 0:
@@ -97,7 +99,7 @@ def rounds_like(effort: ArmEffort, model: Model, poles: Poles, bonus: bool) -> R
     visit = round_visit(model.d, model.m, model.K, poles=len(poles.shifts), bonus=bonus)
     share = cycles / (effort.visits + cycles)
     budget = _LOOKS * (effort.visits + cycles) * visit
-    return RoundEffort(budget=budget, cycles=share, slow=share, sweeps=4, stretch=4)
+    return RoundEffort(budget=budget, cycles=share, slow=0.0, sweeps=4, stretch=4)
 
 
 def ground_of(model: Model, belief: Belief, poles: Poles, numbers: Index, past: Array) -> Ground:
@@ -109,6 +111,7 @@ def ground_of(model: Model, belief: Belief, poles: Poles, numbers: Index, past: 
         catalogue=make_catalogue(np.concatenate((own, past)), belief.theta, belief.V_inv, belief.beta),
         columns=columns_of(own),
         numbers=numbers,
+        gains=np.full(len(numbers), -np.inf),
         visit=visit,
         exact=visit + 3e-6,
     )
