@@ -1,4 +1,4 @@
-"""The search by rounds: poles, worths and screens against definitions, what it finds against all blocks."""
+"""The search by rounds: poles, worths and programs against definitions, what it finds against all blocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastlbm.kernels import arm_annealing, arm_rounds, arm_screens, arm_worth
+from fastlbm.kernels import arm_annealing, arm_programs, arm_rounds, arm_screens, arm_worth
 from fastlbm.kernels._jit import kernel
 from fastlbm.kernels.arm_annealing import Heat
 from fastlbm.kernels.arm_poles import GRID, fit_poles
@@ -20,7 +20,9 @@ from fastlbm.planning.finite.rounds import poles_of
 from fastlbm.planning.finite.states import Model
 from tests import naive, problems
 
-EFFORT = RoundEffort(budget=4e-3, cycles=0.3, slow=0.6, sweeps=4, stretch=4)
+EFFORT = RoundEffort(
+    budget=4e-3, cycles=0.3, slow=0.6, sweeps=4, stretch=4, programs=0.3, few=4, program=1e-4
+)
 
 pytestmark = pytest.mark.nojit
 
@@ -37,7 +39,10 @@ def ground_of(catalogue: Any, numbers: np.ndarray, past: int = 0) -> Ground:
     K = len(catalogue.A) - past
     rows, A = np.append(numbers, np.arange(K, K + past)), catalogue.A[numbers]
     parts = {name: getattr(catalogue, name)[rows] for name in ("A", "VA", "theta", "squares", "widths")}
-    return Ground(catalogue._replace(**parts), arm_screens.columns_of(A), numbers, visit=4e-6, exact=6e-6)
+    gains = np.full(len(numbers), -np.inf)
+    return Ground(
+        catalogue._replace(**parts), arm_screens.columns_of(A), numbers, gains, visit=4e-6, exact=6e-6
+    )
 
 
 def arms_of(catalogue: Any, numbers: np.ndarray) -> Arms:
@@ -217,11 +222,13 @@ def test_annealing_without_temperature_loses_nothing(wrap: bool, head: int, beta
     catalogue, theta, V_inv = catalogue_of(K, d, beta, seed=4)
     poles, shape, room = poles_for(m, -2.0), Shape(m, n, wrap), arm_worth.make_room(m, 3)
     desk = arm_annealing.make_desk(catalogue, arm_screens.columns_of(catalogue.A), K, m, n, 3)
-    block = rng.integers(K, size=n)
+    block, gains = rng.integers(K, size=n), np.full(K, -np.inf)
     values, before = [value_of(catalogue, theta, V_inv, poles, m, block, wrap)], block[:head].copy()
     for sweeps, count in ((0, n - head), (0, n - head), (3, 3), (0, n - head)):
         heat = Heat(0.1, 0.01, sweeps)
-        seen = arm_annealing.anneal(catalogue, poles, shape, block, head, head, count, heat, desk, room, rng)
+        seen = arm_annealing.anneal(
+            catalogue, poles, shape, block, head, head, count, heat, desk, gains, room, rng
+        )
         values.append(value_of(catalogue, theta, V_inv, poles, m, block, wrap))
         assert seen > 0
         if not sweeps:
@@ -230,6 +237,7 @@ def test_annealing_without_temperature_loses_nothing(wrap: bool, head: int, beta
         np.testing.assert_array_equal(block[:head], before)
         np.testing.assert_allclose(desk.arms.G[:n, :n], catalogue.A[block] @ catalogue.A[block].T)
     assert values[1] > values[0]
+    assert np.isfinite(gains).sum() >= 8
     # No change of one arm is worth much more than what is left.
     best = max(
         value_of(catalogue, theta, V_inv, poles, m, np.append(np.append(block[:j], k), block[j + 1 :]), wrap)
@@ -237,6 +245,21 @@ def test_annealing_without_temperature_loses_nothing(wrap: bool, head: int, beta
         for k in range(K)
     )
     assert values[-1] >= best - 0.03 * abs(best)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.5])
+@pytest.mark.parametrize(("d", "m", "L"), [(3, 1, 4), (2, 2, 3), (4, 3, 2)])
+def test_programs_find_the_best_of_few(d: int, m: int, L: int, beta: float) -> None:
+    K, n = 6, m + L
+    catalogue, theta, V_inv = catalogue_of(K, d, beta, seed=1)
+    poles, few = poles_for(m, -2.0), np.array([0, 2, 5])
+    arms, room = arms_of(catalogue, np.arange(K)), arm_worth.make_room(m, 3)
+    block, value = arm_programs.plan_of_few(arms, poles, arm_programs.make_program(3, m, n), few, room)
+    values = [
+        value_of(catalogue, theta, V_inv, poles, m, np.array(b)) for b in itertools.product(few, repeat=n)
+    ]
+    assert value == pytest.approx(max(values), rel=1e-8)
+    assert value_of(catalogue, theta, V_inv, poles, m, block) == pytest.approx(value, rel=1e-8)
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.5])
