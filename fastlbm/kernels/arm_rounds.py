@@ -30,8 +30,8 @@ KEPT = 48
 FRESH, MIXED, WHOLE, STRETCHES = (0.15, 0.02), (0.05, 0.02), (0.1, 0.02), (0.06, 0.01)
 #: The same for blocks that are not annealed: how far what is tried may be from the best.
 STILL = (0.005, 0.005)
-#: Of the cycles, those that begin with random arms; how many are known before others do not; sweeps of these.
-RANDOM, ENOUGH, MIXED_SWEEPS = 0.45, 6, 2
+#: How many cycles of a length are known before others are mixed; sweeps of these.
+ENOUGH, MIXED_SWEEPS = 6, 2
 #: How many of the best cycles others come of.
 PARENTS = 12
 #: After so many cycles, a length whose best one is worth less than this of the best is not looked for.
@@ -51,6 +51,7 @@ class RoundEffort(NamedTuple):
 
     budget: float  # seconds, about
     cycles: float  # of the budget, for cycles; 0: none
+    mixed: float  # of the cycles, those that begin with the arms of two others
     slow: float  # of the budget, for cycles and whole blocks; 0: none
     sweeps: int  # how often each position of a cycle is drawn
     stretch: int  # the same of a stretch
@@ -216,7 +217,7 @@ def _find_cycles(
         turn += 1
         n = m + 1 + other
         cycle, between, sweeps = room[:n], MIXED, MIXED_SWEEPS
-        if _known(state.cycles, n) < ENOUGH or rng.random() < RANDOM:
+        if _known(state.cycles, n) < ENOUGH or rng.random() >= effort.mixed:
             for t in range(n):
                 cycle[t] = int(K * rng.random())
             between, sweeps = FRESH, effort.sweeps

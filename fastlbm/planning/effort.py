@@ -226,6 +226,7 @@ def round_arms(d: int, m: int, K: int, n: int, *, bonus: bool) -> RoundEffort:
     """
     # What is done around the search takes more than a millisecond, and sorting arms one for a thousand.
     budget = max(7.1e3 * spectrum_seconds(d) - 1.5e-3 - 1e-6 * K, 3e3 * spectrum_seconds(d))
+    # Where windows do not fill the space, good blocks repeat a cycle; else programs and stretches find more.
     few = 2
     while few < min(K, 24):
         seconds, values = program_seconds(few + 1, m, n, bonus), (few + 1.0) ** m * (n - m + 1)
@@ -235,8 +236,9 @@ def round_arms(d: int, m: int, K: int, n: int, *, bonus: bool) -> RoundEffort:
     return RoundEffort(
         budget=budget,
         cycles=0.3,
-        slow=0.75,
-        sweeps=4,
+        mixed=0.55 if d > 2 * m else 0.0,
+        slow=0.75 if d > 2 * m else 0.0,
+        sweeps=4 if d > 2 * m else 6,
         stretch=8,
         programs=0.15,
         few=min(few, K),

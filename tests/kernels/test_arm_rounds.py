@@ -21,7 +21,7 @@ from fastlbm.planning.finite.states import Model
 from tests import naive, problems
 
 EFFORT = RoundEffort(
-    budget=4e-3, cycles=0.3, slow=0.6, sweeps=4, stretch=4, programs=0.3, few=4, program=1e-4
+    budget=4e-3, cycles=0.3, mixed=0.5, slow=0.6, sweeps=4, stretch=4, programs=0.3, few=4, program=1e-4
 )
 
 pytestmark = pytest.mark.nojit

@@ -99,7 +99,7 @@ def rounds_like(effort: ArmEffort, model: Model, poles: Poles, bonus: bool) -> R
     visit = round_visit(model.d, model.m, model.K, poles=len(poles.shifts), bonus=bonus)
     share = cycles / (effort.visits + cycles)
     budget = _LOOKS * (effort.visits + cycles) * visit
-    return RoundEffort(budget=budget, cycles=share, slow=0.0, sweeps=4, stretch=4)
+    return RoundEffort(budget=budget, cycles=share, mixed=0.5, slow=0.0, sweeps=4, stretch=4)
 
 
 def ground_of(model: Model, belief: Belief, poles: Poles, numbers: Index, past: Array) -> Ground:
