@@ -14,6 +14,7 @@ import numpy as np
 
 import fastlbm as lbm
 from fastlbm.kernels.optimism import O3M, Belief
+from fastlbm.planning.effort import round_arms
 from fastlbm.planning.finite.rounds import find_by_rounds, poles_of
 from fastlbm.planning.finite.states import Model
 
@@ -126,7 +127,9 @@ def long_search(p: dict[str, Any], seed: int, times: float) -> float:
     V_inv, beta = p.get("V_inv", np.eye(p["d"])), p.get("beta", 0.0)
     belief = Belief(theta=p["theta"], V_inv=V_inv, beta=beta, kind=O3M)
     nothing, rng = np.zeros((0, n), dtype=np.int64), np.random.default_rng([99, seed])
-    found, _ = find_by_rounds(model, belief, n, poles, nothing, rng, times)
+    effort = round_arms(model.d, model.m, model.K, n, bonus=beta > 0.0)
+    effort = effort._replace(budget=times * effort.budget)
+    found, _ = find_by_rounds(model, belief, n, poles, nothing, rng, effort=effort)
     rewards = {"m": p["m"], "gamma": p["gamma"], "theta": p["theta"], "V_inv": V_inv, "beta": beta}
     return float(lbm.block_ucb(model.arms[found], **rewards)[0])
 

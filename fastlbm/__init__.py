@@ -47,10 +47,10 @@ of agents/policy.py.
 the same code (agents/auto_plans.py). On arms plans are dynamic programs over the last m arms
 (planning/finite, kernels/dynamic_programs.py) or, beyond them, found by kernels/arm_search.py from starts and
 changes, kernels/arm_breeding.py and arm_pools.py from several good blocks and dynamic programs of few arms,
-kernels/arm_climbs.py arm by arm, kernels/arm_scores.py which arms are worth a look. A block of one set under
-rotting is found by kernels/arm_rounds.py: annealed cycles and stretches of blocks (arm_annealing.py), exact
-plans of a few arms (arm_programs.py), and what arms are worth at a position: about, for all of them
-(arm_screens.py), and in closed form (arm_worth.py, arm_poles.py).
+kernels/arm_climbs.py arm by arm, kernels/arm_scores.py which arms are worth a look. Blocks of one set under
+rotting, and what `Rolling` plays of it, are found by kernels/arm_rounds.py: annealed cycles, blocks and
+stretches of them (arm_annealing.py), exact plans of a few arms (arm_programs.py), and what arms are worth at
+a position: about, for all of them (arm_screens.py), and in closed form (arm_worth.py, arm_poles.py).
 Sets revealed step by step are O3M's in kernels/revealed_blocks.py.
 
 The symbols.

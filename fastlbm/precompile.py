@@ -59,8 +59,9 @@ def is_cold() -> bool:
 def compile_all() -> None:
     """Compile what agents and plans need, in several processes; nothing happens to what is there already.
 
-    What is rare is left to its first use: sets of arms with another A0, arms revealed step by step to agents
-    that plan, memories that never end, choices among candidates by their rewards.
+    What is rare is left to its first use: sets of arms with another A0, many arms without rotting, arms
+    revealed step by step to agents that plan, memories that never end, choices among candidates by their
+    rewards.
     """
     if why_not() is not None:
         return

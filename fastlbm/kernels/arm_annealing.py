@@ -2,7 +2,7 @@
 
 A position gets an arm drawn with probabilities exp(worth / temperature), worths being those of `arm_screens`.
 Without temperature it gets the best by exact worths of a few that are drawn so, and is looked at again only
-after a change near it.
+after a change near it. Rows of a catalogue behind those that may be played are actions of the past.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import kernel, kernel_internal
+from ._jit import kernel, kernel_internal, kernel_nested
 from ._types import Flags, Integers, Matrix, Rows, Vector
 from .arm_scores import shortlist
 from .arm_screens import GROUP, STRIP, Forms, fill_forms, make_forms, propose, screen
@@ -34,7 +34,7 @@ class Heat(NamedTuple):
 
 
 class Catalogue(NamedTuple):
-    """All arms, and what is known of rewards."""
+    """All arms, behind them actions of the past, and what is known of rewards."""
 
     A: Rows  # (K, d)
     VA: Rows  # (K, d) V^-1 a
@@ -63,41 +63,6 @@ def make_catalogue(A: Rows, theta: Vector, V_inv: Matrix, beta: float) -> Catalo
     )
 
 
-@kernel
-def _some(A: Rows, pool: Integers) -> Rows:
-    """The arms of a pool (k,) as columns (d, k)."""
-    columns = np.empty((A.shape[1], pool.shape[0]))
-    for s in range(pool.shape[0]):
-        for i in range(A.shape[1]):
-            columns[i, s] = A[pool[s], i]
-    return columns
-
-
-@kernel
-def arms_of(catalogue: Catalogue, rows: Integers, pool: Integers) -> Arms:
-    """The inner products of some arms, the rows, with those of a pool (k,)."""
-    A, beta = catalogue.A, catalogue.beta
-    k, columns, G = pool.shape[0], _some(A, pool), np.zeros((rows.shape[0], pool.shape[0]))
-    H = np.zeros((rows.shape[0] if beta > 0.0 else 1, k))
-    for r in range(rows.shape[0]):
-        _inner(A[rows[r]], columns, G, r)
-        if beta > 0.0:
-            _inner(catalogue.VA[rows[r]], columns, H, r)
-    theta, squares, widths = catalogue.theta[pool], catalogue.squares[pool], catalogue.widths[pool]
-    return Arms(G=G, H=H, theta=theta, squares=squares, widths=widths, beta=beta)
-
-
-@kernel_internal
-def _inner(a: Vector, columns: Rows, G: Rows, r: int) -> None:
-    """Row r of G: the inner products of a (d,) with the columns (d, k)."""
-    for s in range(columns.shape[1]):
-        G[r, s] = 0.0
-    for i in range(a.shape[0]):
-        x = a[i]
-        for s in range(columns.shape[1]):
-            G[r, s] += x * columns[i, s]
-
-
 @kernel_internal
 def _put(shape: Shape, block: Integers, fresh: Flags, j: int, arm: int) -> None:
     """Another arm at j: what its windows hold is to be looked at anew."""
@@ -124,8 +89,9 @@ class Desk(NamedTuple):
 
 
 @kernel
-def make_desk(catalogue: Catalogue, columns: Rows, m: int, n: int, p: int) -> Desk:
-    K, c = catalogue.A.shape[0], n + TRIED
+def make_desk(catalogue: Catalogue, columns: Rows, K: int, m: int, n: int, p: int) -> Desk:
+    """Of the catalogue the first K arms may be played."""
+    c = n + TRIED
     arms = Arms(
         G=np.zeros((n, c)),
         H=np.zeros((n, c)),
@@ -217,6 +183,7 @@ def anneal(
     poles: Poles,
     shape: Shape,
     block: Integers,
+    head: int,
     first: int,
     count: int,
     heat: Heat,
@@ -227,8 +194,9 @@ def anneal(
 ) -> int:
     """So many positions of a block (n,) or cycle from `first` on are annealed, in place.
 
-    Behind it come sweeps without temperature over the whole block. In the last, gains (K,) learn which arms
-    are useful, see `_note`. Returns how many looks without temperature there were.
+    Behind it come sweeps without temperature over the whole block but for its `head`, which stays. In
+    the first of them gains (K,) learn which arms are useful, see `_note`. Returns how many looks without
+    temperature there were; the inner products of the block's arms are in the desk.
     """
     n, temperature, seen = shape.n, heat.hot, 0
     cooling = (heat.cold / heat.hot) ** (1.0 / max(heat.sweeps - 1, 1))
@@ -240,17 +208,15 @@ def anneal(
             fresh[j] = not first - shape.m <= j < first + count + shape.m
     for sweep in range(heat.sweeps + STILL):
         still = sweep >= heat.sweeps
-        for turn in range(n if still else count):
-            j = turn if still else (first + turn) % n
+        for turn in range(n - head if still else count):
+            j = head + turn if still else (first + turn) % n
             if still and fresh[j]:
                 continue
             free = prepare_at(desk.arms, poles, shape, desk.rows, desk.rows, j, room)
             fill_forms(catalogue.A, catalogue.VA, desk.arms, poles, shape, block, j, free, room, desk.forms)
             screen(desk.columns, desk.forms, catalogue.beta, desk.scores)
             drawn = desk.tried if still else desk.tried[:1]
-            propose(
-                desk.scores.reshape(-1)[: gains.shape[0]], temperature, desk.weights, desk.lanes, drawn, rng
-            )
+            propose(desk.scores, temperature, desk.weights, desk.lanes, drawn, rng)
             chosen = drawn[0]
             if still:
                 chosen = _best(catalogue, poles, shape, block, j, free, desk, room)
@@ -267,17 +233,22 @@ def anneal(
 @kernel_internal
 def _note(desk: Desk, now: int, gains: Vector) -> None:
     """gains (K,): the least that an arm loses at a position, where it is among the USEFUL best there."""
-    scores = desk.scores.reshape(-1)[: gains.shape[0]]
+    scores = desk.scores.reshape(desk.scores.size)[: gains.shape[0]]
     for s in range(shortlist(scores, now, desk.found, desk.best)):
         x = desk.found[s]
         gains[x] = max(gains[x], scores[x] - scores[now])
 
 
-@kernel
-def worths(arms: Arms, poles: Poles, shape: Shape, block: Integers, room: Room) -> Rows:
-    """The worths (n, k) of all arms of a pool at each position of a block (n,) of its numbers."""
-    worth = np.empty((shape.n, arms.theta.shape[0]))
-    for j in range(shape.n):
-        free = prepare_at(arms, poles, shape, block, block, j, room)
-        fill_worths(arms, poles, shape, block, j, free, 0, room, worth)
-    return worth
+@kernel_nested
+def arms_of(catalogue: Catalogue, few: Integers) -> Arms:
+    """The inner products of a few arms (k,)."""
+    k, A, VA = few.shape[0], catalogue.A, catalogue.VA
+    G, H, theta, squares, widths = np.zeros((k, k)), np.zeros((k, k)), np.empty(k), np.empty(k), np.empty(k)
+    for r in range(k):
+        theta[r], squares[r] = catalogue.theta[few[r]], catalogue.squares[few[r]]
+        widths[r] = catalogue.widths[few[r]]
+        for s in range(k):
+            for i in range(A.shape[1]):
+                G[r, s] += A[few[r], i] * A[few[s], i]
+                H[r, s] += A[few[r], i] * VA[few[s], i]
+    return Arms(G=G, H=H, theta=theta, squares=squares, widths=widths, beta=catalogue.beta)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import kernel, kernel_internal
+from ._jit import kernel, kernel_internal, kernel_nested
 from ._types import Integers, Rows, Vector
 from .arithmetic import column
 from .arm_worth import Arms, Poles, Room, Shape, worth_of_few
@@ -28,7 +28,7 @@ class Program(NamedTuple):
     V: Rows  # (steps+1, S)
 
 
-@kernel
+@kernel_nested
 def _values_of_windows(arms: Arms, poles: Poles, m: int, few: Integers, windows: Table, room: Room) -> Rows:
     """values (k, W): what each of the few arms earns after each of the windows (W, m)."""
     k, W = few.shape[0], windows.shape[0]

@@ -1,9 +1,10 @@
 """The search for a best block of one large set by exact worths: owns its phases and what is kept.
 
 Cycles of m+1 and m+2 arms first, by annealing: each position in turn gets an arm drawn with probabilities
-exp(worth / temperature). Blocks that repeat the best cycle, from each of its phases on, are improved arm by
-arm. Then rounds. In some, a dynamic program makes the best block, ends and all, of the few arms that stand
-for the best blocks and of others that would lose least in them; in the others a stretch of one of the best
+exp(worth / temperature). Some begin with random arms, others with those of two good cycles. Blocks that
+repeat the best cycle, from each of its phases on, are improved arm by arm, and the best block is annealed as
+a whole, slowly. Then rounds. In some, a dynamic program makes the best block, ends and all, of a few arms:
+those of the best blocks and others that would lose least in them. In the others a stretch of one of the best
 blocks is annealed.
 """
 
@@ -14,46 +15,65 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import kernel, kernel_internal
+from ._jit import kernel, kernel_internal, kernel_nested
 from ._types import Integers, Rows, Vector
-from .arm_annealing import Catalogue, Heat, anneal, arms_of, make_desk
-from .arm_programs import make_program, plan_of_few
-from .arm_scores import largest_first
-from .arm_screens import columns_of
+from .arm_annealing import Catalogue, Desk, Heat, anneal, arms_of, make_desk
+from .arm_programs import Program, make_program, plan_of_few
 from .arm_search import NEVER
 from .arm_worth import Arms, Poles, Room, Shape, make_room, value_of_block
+from .search import largest_at
 
 #: Blocks that are kept, and cycles.
-KEPT = 24
+KEPT = 48
+#: The first and the last temperature of cycles from nothing, of those from two others, of whole blocks and of
+#: stretches, in what a step of a good cycle is worth.
+FRESH, MIXED, WHOLE, STRETCHES = (0.15, 0.02), (0.05, 0.02), (0.1, 0.02), (0.06, 0.01)
+#: The same for blocks that are not annealed: how far what is tried may be from the best.
+STILL = (0.005, 0.005)
+#: How many cycles of a length are known before others are mixed; sweeps of these.
+ENOUGH, MIXED_SWEEPS = 6, 2
+#: How many of the best cycles others come of.
+PARENTS = 12
+#: After so many cycles, a length whose best one is worth less than this of the best is not looked for.
+TRIES, NEAR = 16, 0.95
+#: How often a whole block is annealed slowly, if that pays the first time.
+SLOW = 2
 #: How much an arm may lose in a block to be drawn for a program, in what a step of a good cycle is worth.
 LOOSE = 0.03
-#: Arms of a program that are not of blocks.
-OTHERS = 4
-#: The first and the last temperature for cycles and for stretches, in the same unit.
-CYCLES, STRETCHES = (0.1, 0.015), (0.06, 0.01)
-#: Programs of the arms of cycles.
-FIRST = 2
+#: Arms of a program that are not of blocks; programs of the arms of cycles; how many in vain come at first.
+OTHERS, FIRST, FAILED = 4, 2, 3
 #: Of the stretches, those that are whole blocks; of the blocks that they are of, those that are the best one.
-WHOLE, BEST = 0.3, 0.5
+LONG, BEST = 0.3, 0.5
 
 
 class RoundEffort(NamedTuple):
-    """How hard to search; costs are in seconds, about."""
+    """How hard to search."""
 
-    budget: float
-    cycles: float  # of the budget, for cycles
+    budget: float  # seconds, about
+    cycles: float  # of the budget, for cycles; 0: none
+    mixed: float  # of the cycles, those that begin with the arms of two others
+    slow: float  # of the budget, for cycles and whole blocks; 0: none
     sweeps: int  # how often each position of a cycle is drawn
     stretch: int  # the same of a stretch
-    programs: float  # of rounds, those with a program
-    few: int  # arms of a dynamic program, K at the most
-    program: float  # what it costs
-    visit: float  # what a look at a position costs
-    exact: float  # the same with exact worths
+    programs: float = 0.0  # of rounds, those with a program
+    few: int = 0  # arms of a dynamic program, K at the most; 0: none
+    program: float = 0.0  # seconds that it takes
     stop: Integers = NEVER  # (1,) not 0: end at once, with whatever was found
 
 
+class Ground(NamedTuple):
+    """Arms to search among, and what that costs."""
+
+    catalogue: Catalogue
+    columns: Rows  # see `columns_of`
+    numbers: Integers  # (K,) of the arms that may be played, among all
+    gains: Vector  # (K,) see `anneal`; changed in place
+    visit: float  # seconds for a look at a position, about
+    exact: float  # the same with exact worths
+
+
 class Found(NamedTuple):
-    """Different blocks or cycles, changed in place: the best that were found, by the numbers of all arms."""
+    """Different blocks or cycles, changed in place: the best that were found."""
 
     arms: Integers  # (KEPT, n)
     lengths: Integers  # (KEPT,)
@@ -65,13 +85,12 @@ class State(NamedTuple):
 
     cycles: Found
     blocks: Found
-    gains: Vector  # (K,) see `anneal`
     unit: float  # of temperatures
     room: Room
     spent: Vector  # (1,) seconds, about
 
 
-@kernel
+@kernel_internal
 def keep(found: Found, block: Integers, value: float) -> None:
     """The block takes the place of the worst one that is kept, if it is better and none of them."""
     worst, n = 0, block.shape[0]
@@ -81,12 +100,13 @@ def keep(found: Found, block: Integers, value: float) -> None:
         if found.values[q] < found.values[worst]:
             worst = q
     if value > found.values[worst]:
-        found.arms[worst, :n] = block
+        for t in range(n):
+            found.arms[worst, t] = block[t]
         found.lengths[worst] = n
         found.values[worst] = value
 
 
-@kernel
+@kernel_nested
 def make_found(n: int) -> Found:
     return Found(
         arms=np.zeros((KEPT, n), dtype=np.int64),
@@ -95,59 +115,55 @@ def make_found(n: int) -> Found:
     )
 
 
-@kernel
-def _standing_for(
-    catalogue: Catalogue, first: Integers, second: Integers, most: int, rng: np.random.Generator
-) -> Integers:
-    """At most `most` arms near those of two blocks, of the first rather: they stand for them."""
-    held = np.unique(np.concatenate((first, second)))
-    arms, w = arms_of(catalogue, held, held), np.zeros(held.shape[0])
-    for t in range(first.shape[0]):
-        w[np.searchsorted(held, first[t])] += 1.0
-    for t in range(second.shape[0]):
-        w[np.searchsorted(held, second[t])] += 0.5
-    far = np.full(held.shape[0], 4.0)
-    for s in range(held.shape[0]):
-        w[s] *= 0.5 + rng.random()
-    chosen, count = np.zeros(held.shape[0], dtype=np.bool_), 0
-    while count < min(most, held.shape[0]):
-        best, top = -1.0, 0
-        for c in range(held.shape[0]):
-            gain = 1e-9 * w[c]
-            for s in range(held.shape[0]):
-                gain += w[s] * max(far[s] - _apart(arms, s, c), 0.0)
-            if gain > best and not chosen[c]:
-                best, top = gain, c
-        chosen[top] = True
-        count += 1
-        for s in range(held.shape[0]):
-            far[s] = min(far[s], _apart(arms, s, top))
-    return held[chosen]
+@kernel_internal
+def _known(found: Found, n: int) -> int:
+    """How many of a length are kept."""
+    count = 0
+    for q in range(KEPT):
+        count += found.lengths[q] == n
+    return count
 
 
 @kernel_internal
-def _apart(arms: Arms, x: int, y: int) -> float:
-    """How far two arms are apart, squared, relative to their size."""
-    size = max(arms.squares[x] + arms.squares[y], 1e-300)
-    return (size - 2.0 * arms.G[x, y]) / size
+def _one_of(found: Found, n: int, best: int, rng: np.random.Generator) -> int:
+    """The place of one of the so many best of a length."""
+    rank = int(min(_known(found, n), best) * rng.random())
+    for q in range(KEPT):
+        better = 0
+        for s in range(KEPT):
+            better += found.lengths[s] == n and found.values[s] > found.values[q]
+        if found.lengths[q] == n and better == rank:
+            return q
+    return 0
 
 
-@kernel
-def _with_others(few: Integers, gains: Vector, most: int, loose: float, rng: np.random.Generator) -> Integers:
-    """The few and as many others, rather those that lose little somewhere."""
-    score, chosen = np.empty(gains.shape[0]), np.zeros(gains.shape[0], dtype=np.bool_)
-    for k in range(gains.shape[0]):
-        score[k] = -math.inf
-        if gains[k] > -math.inf:
-            score[k] = gains[k] / loose - math.log(-math.log(max(rng.random(), 1e-300)) + 1e-300)
-    for k in few:
-        score[k] = math.inf
-    for k in largest_first(score, most):
-        chosen[k] = True
-    return np.flatnonzero(chosen)
+@kernel_internal
+def _mix(found: Found, cycle: Integers, m: int, rng: np.random.Generator) -> None:
+    """A cycle of the arms of two good ones; of m+1 arms, in any order the same, some of all of theirs."""
+    n, left = cycle.shape[0], 0
+    x, y = found.arms[_one_of(found, n, PARENTS, rng)], found.arms[_one_of(found, n, 2 * PARENTS, rng)]
+    turn, need = int(n * rng.random()), n if n == m + 1 else 0
+    for t in range(n):
+        cycle[t] = x[t] if need > 0 or rng.random() < 0.5 else y[(t + turn) % n]
+        left += 1 if _holds(x, y[t], n) else 2
+    for t in range(2 * n if need > 0 else 0):
+        arm = x[t] if t < n else y[t - n]
+        if t < n or not _holds(x, arm, n):
+            if rng.random() * left < need:
+                need -= 1
+                cycle[need] = arm
+            left -= 1
 
 
-@kernel
+@kernel_internal
+def _holds(cycle: Integers, arm: int, n: int) -> bool:
+    found = False
+    for t in range(n):
+        found = found or cycle[t] == arm
+    return found
+
+
+@kernel_internal
 def _unit_of(catalogue: Catalogue, poles: Poles) -> float:
     """About what a step of a good cycle is worth: half of the most that an arm earns."""
     unit, free = 1e-300, 0.0
@@ -158,133 +174,271 @@ def _unit_of(catalogue: Catalogue, poles: Poles) -> float:
     return 0.5 * unit * abs(free)
 
 
-@kernel
-def _value(catalogue: Catalogue, poles: Poles, shape: Shape, block: Integers, room: Room) -> float:
-    """The value of a block (n,), or a step of a cycle."""
-    own, rows = arms_of(catalogue, block, block), np.arange(shape.n)
-    value = value_of_block(own, poles, shape, rows, rows, room)
+@kernel_nested
+def _anneal(
+    ground: Ground,
+    poles: Poles,
+    shape: Shape,
+    block: Integers,
+    head: int,
+    first: int,
+    count: int,
+    between: tuple[float, float],
+    sweeps: int,
+    desk: Desk,
+    state: State,
+    rng: np.random.Generator,
+) -> float:
+    """Anneals a block or cycle between two temperatures; returns its value, of a cycle that of a step."""
+    heat = Heat(hot=between[0] * state.unit, cold=between[1] * state.unit, sweeps=sweeps)
+    room = state.room
+    gains = ground.gains
+    seen = anneal(ground.catalogue, poles, shape, block, head, first, count, heat, desk, gains, room, rng)
+    state.spent[0] += count * sweeps * ground.visit + seen * ground.exact
+    value = value_of_block(desk.arms, poles, shape, desk.rows, desk.rows, room)
     return value / shape.n if shape.wrap else value
 
 
-@kernel
+@kernel_nested
 def _find_cycles(
-    catalogue: Catalogue,
-    poles: Poles,
-    m: int,
-    columns: Rows,
-    state: State,
-    effort: RoundEffort,
-    rng: np.random.Generator,
+    ground: Ground, poles: Poles, m: int, state: State, effort: RoundEffort, rng: np.random.Generator
 ) -> None:
     """Fills the cycles of the state."""
-    K, p, turn, best = catalogue.A.shape[0], poles.shifts.shape[0], 0, np.full(2, -math.inf)
-    desks = (make_desk(catalogue, columns, m, m + 1, p), make_desk(catalogue, columns, m, m + 2, p))
-    heat = Heat(hot=CYCLES[0] * state.unit, cold=CYCLES[1] * state.unit, sweeps=effort.sweeps)
+    K, p, turn, best = ground.numbers.shape[0], poles.shifts.shape[0], 0, np.full(2, -math.inf)
+    desks = (
+        make_desk(ground.catalogue, ground.columns, K, m, m + 1, p),
+        make_desk(ground.catalogue, ground.columns, K, m, m + 2, p),
+    )
+    room = np.zeros(m + 2, dtype=np.int64)
     while (state.spent[0] < effort.cycles * effort.budget or turn < 2) and effort.stop[0] == 0:
         other = turn % 2
-        if turn > 3 and best[other] < 0.9 * best[1 - other]:
+        if turn > TRIES and best[other] < NEAR * best[1 - other]:
             other = 1 - other
         turn += 1
-        shape, cycle = Shape(m, m + 1 + other, True), np.empty(m + 1 + other, dtype=np.int64)
-        for t in range(shape.n):
-            cycle[t] = int(K * rng.random())
-        desk = desks[other]
-        seen = anneal(catalogue, poles, shape, cycle, 0, shape.n, heat, desk, state.gains, state.room, rng)
-        value = _value(catalogue, poles, shape, cycle, state.room)
+        n = m + 1 + other
+        cycle, between, sweeps = room[:n], MIXED, MIXED_SWEEPS
+        if _known(state.cycles, n) < ENOUGH or rng.random() >= effort.mixed:
+            for t in range(n):
+                cycle[t] = int(K * rng.random())
+            between, sweeps = FRESH, effort.sweeps
+        else:
+            _mix(state.cycles, cycle, m, rng)
+        value = _anneal(
+            ground, poles, Shape(m, n, True), cycle, 0, 0, n, between, sweeps, desks[other], state, rng
+        )
         best[other] = max(best[other], value)
-        state.spent[0] += shape.n * heat.sweeps * effort.visit + seen * effort.exact
         keep(state.cycles, cycle, value)
 
 
-@kernel
-def _tile(cycle: Integers, n: int, phase: int) -> Integers:
-    """A block (n,) that repeats a cycle."""
-    block = np.empty(n, dtype=np.int64)
+@kernel_internal
+def _number_of(numbers: Integers, arm: int) -> int:
+    """Where an arm is among those numbers, which go up; -1 if it is none of them."""
+    low, high = 0, numbers.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if numbers[middle] < arm:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < numbers.shape[0] and numbers[low] == arm else -1
+
+
+@kernel_nested
+def _anneal_slowly(
+    narrow: Ground,
+    poles: Poles,
+    shape: Shape,
+    upto: float,
+    block: Integers,
+    state: State,
+    rng: np.random.Generator,
+) -> None:
+    """block (n,): the best one, annealed among the narrow arms, as slowly as what may be spent allows."""
+    m, n = shape.m, shape.n
+    own = make_desk(narrow.catalogue, narrow.columns, narrow.numbers.shape[0], m, n, poles.shifts.shape[0])
+    top, cycle = largest_at(state.blocks.values), largest_at(state.cycles.values)
     for t in range(n):
-        block[t] = cycle[(t + phase) % cycle.shape[0]]
-    return block
+        block[t] = _number_of(narrow.numbers, state.blocks.arms[top, t])
+        if block[t] < 0:
+            block[t] = state.cycles.arms[cycle, t % state.cycles.lengths[cycle]]
+    sweeps = max(int((upto - state.spent[0] - 3.0 * n * narrow.exact) / (n * narrow.visit)), 4)
+    _anneal(narrow, poles, shape, block, 0, 0, n, WHOLE, sweeps, own, state, rng)
+    for t in range(n):
+        block[t] = narrow.numbers[block[t]]
 
 
-@kernel
-def _next_few(
-    catalogue: Catalogue, state: State, of_cycles: int, most: int, rng: np.random.Generator
-) -> Integers:
-    """The arms of the next program: of the best cycle and one more, or of blocks and others if that is 0."""
-    cycles, blocks = state.cycles, state.blocks
-    order = largest_first(cycles.values, KEPT)
-    loose = LOOSE * state.unit
+@kernel_internal
+def _add_weights(weights: Vector, arms: Integers, n: int, numbers: Integers, share: float) -> None:
+    """The arms of a block or cycle of n count for a program."""
+    for t in range(n):
+        weights[numbers[arms[t]]] = max(weights[numbers[arms[t]]], 0.0) + share
+
+
+@kernel_nested
+def _choose(
+    catalogue: Catalogue,
+    weights: Vector,
+    gains: Vector,
+    loose: float,
+    few: Integers,
+    rng: np.random.Generator,
+) -> None:
+    """few (k,): some arms near to those with weight, which stand for them, and others that lose little."""
+    K, k, count = weights.shape[0], few.shape[0], 0
+    for x in range(K):
+        count += weights[x] > -math.inf
+    held, w, far = np.empty(count, dtype=np.int64), np.empty(count), np.full(count, 4.0)
+    count = 0
+    for x in range(K):
+        if weights[x] > -math.inf:
+            held[count], w[count] = x, weights[x] * (0.5 + rng.random())
+            count += 1
+        weights[x] = gains[x] / loose - math.log(-math.log(max(rng.random(), 1e-300)) + 1e-300)
+    arms, stand = arms_of(catalogue, held), min(max(k - OTHERS, min(k, 3)), count)
+    for s in range(k):
+        top = _next_stand(arms, w, far, held, weights) if s < stand else -1
+        few[s] = held[top] if top >= 0 else _largest_left(weights)
+        weights[few[s]] = math.inf
+        for c in range(count if top >= 0 else 0):
+            far[c] = min(far[c], _apart(arms, c, top))
+
+
+@kernel_internal
+def _next_stand(arms: Arms, w: Vector, far: Vector, held: Integers, weights: Vector) -> int:
+    """The arm that brings the arms, by their weights w, nearest to one that stands for them."""
+    best, top, count = -1.0, 0, held.shape[0]
+    for c in range(count):
+        gain = 1e-9 * w[c]
+        for s in range(count):
+            gain += w[s] * max(far[s] - _apart(arms, s, c), 0.0)
+        if gain > best and weights[held[c]] < math.inf:
+            best, top = gain, c
+    return top
+
+
+@kernel_internal
+def _apart(arms: Arms, x: int, y: int) -> float:
+    """How far two arms are apart, squared, relative to their size."""
+    size = max(arms.squares[x] + arms.squares[y], 1e-300)
+    return (size - 2.0 * arms.G[x, y]) / size
+
+
+@kernel_internal
+def _largest_left(weights: Vector) -> int:
+    """Where the largest weight is that is not infinite."""
+    top = -1
+    for x in range(weights.shape[0]):
+        if weights[x] < math.inf and (top < 0 or weights[x] > weights[top]):
+            top = x
+    return top
+
+
+@kernel_nested
+def _program(
+    wide: Ground,
+    numbers: Integers,
+    poles: Poles,
+    program: Program,
+    of_cycles: int,
+    block: Integers,
+    state: State,
+    rng: np.random.Generator,
+) -> None:
+    """A block of few arms: of the best cycle and one more, or of the best block and one more if that is 0."""
+    few, weights = np.empty(program.table.shape[0], dtype=np.int64), np.full(wide.gains.shape[0], -math.inf)
+    found, n = state.blocks, block.shape[0]
+    first, second = _one_of(found, n, 1, rng), _one_of(found, n, 8, rng)
     if of_cycles > 0:
-        q = order[min(of_cycles, KEPT - 1)]
-        q = q if cycles.values[q] > -math.inf else order[0]
-        first, second = cycles.arms[order[0], : cycles.lengths[order[0]]], cycles.arms[q, : cycles.lengths[q]]
-        few = _standing_for(catalogue, first, second, most, rng)
-        return _with_others(few, state.gains, most, loose, rng)
-    first, second = _one_of(blocks, 1, rng), _one_of(blocks, 8, rng)
-    few = _standing_for(catalogue, first, second, max(most - OTHERS, min(most, 3)), rng)
-    return _with_others(few, state.gains, most, loose, rng)
+        found, first = state.cycles, largest_at(state.cycles.values)
+        second = _one_of(found, found.lengths[first], of_cycles + 1, rng)
+    else:
+        numbers = wide.numbers
+    _add_weights(weights, found.arms[first], found.lengths[first], numbers, 1.0)
+    _add_weights(weights, found.arms[second], found.lengths[second], numbers, 0.5)
+    _choose(wide.catalogue, weights, wide.gains, LOOSE * state.unit, few, rng)
+    arms, everything = arms_of(wide.catalogue, few), np.arange(few.shape[0])
+    plan = plan_of_few(arms, poles, program, everything, state.room)[0]
+    for t in range(n):
+        block[t] = few[plan[t]]
 
 
-@kernel
-def _one_of(blocks: Found, best: int, rng: np.random.Generator) -> Integers:
-    """One of the so many best blocks, which are all of one length."""
-    order, kept = largest_first(blocks.values, KEPT), 0
-    for q in range(KEPT):
-        kept += blocks.values[q] > -math.inf
-    return blocks.arms[order[int(min(kept, best) * rng.random())]].copy()
-
-
-@kernel
-def _stretch(n: int, m: int, rng: np.random.Generator) -> tuple[int, int]:
+@kernel_internal
+def _stretch(n: int, m: int, head: int, rng: np.random.Generator) -> tuple[int, int]:
     """The first position of a stretch, and how many they are; those at the ends are as likely as others."""
+    n -= head
     count = min(int((m + 2) * (1.0 + rng.random())), n)
-    if rng.random() < WHOLE:
+    if rng.random() < LONG:
         count = n
-    return min(max(int((n - count + 1 + 2 * m) * rng.random()) - m, 0), n - count), count
+    return head + min(max(int((n - count + 1 + 2 * m) * rng.random()) - m, 0), n - count), count
 
 
 @kernel
 def search_rounds(
-    catalogue: Catalogue,
+    wide: Ground,
+    narrow: Ground,
     poles: Poles,
     m: int,
-    n: int,
+    past: Integers,
     warm: Integers,
     effort: RoundEffort,
     rng: np.random.Generator,
 ) -> tuple[Integers, float]:
-    """The best block (n,) that was found, and its value; `warm` (k, n) are blocks to start from."""
-    K, shape, columns = catalogue.A.shape[0], Shape(m, n, False), columns_of(catalogue.A)
+    """The best block (n,) that was found, and its value; `warm` (k, n) are blocks to start from.
+
+    A block begins with the rows `past` (0,) or (m,) of the catalogue. Of the arms, cycles have the narrow
+    ones alone, and so have whole blocks while they are annealed.
+    """
+    n, head, p = warm.shape[1], past.shape[0], poles.shifts.shape[0]
+    shape, block = Shape(m, n, False), np.empty(n, dtype=np.int64)
     state = State(
         cycles=make_found(m + 2),
         blocks=make_found(n),
-        gains=np.full(K, -math.inf),
-        unit=_unit_of(catalogue, poles),
-        room=make_room(m, poles.shifts.shape[0]),
+        unit=_unit_of(wide.catalogue, poles),
+        room=make_room(m, p),
         spent=np.zeros(1),
     )
-    _find_cycles(catalogue, poles, m, columns, state, effort, rng)
-    blocks, room, turn = state.blocks, state.room, 0
-    for r in range(warm.shape[0]):
-        keep(blocks, warm[r].copy(), _value(catalogue, poles, shape, warm[r], room))
-    desk, program = make_desk(catalogue, columns, m, n, poles.shifts.shape[0]), make_program(effort.few, m, n)
-    top = np.argmax(state.cycles.values)
-    cycle = state.cycles.arms[top, : state.cycles.lengths[top]].copy()
-    phases, still = cycle.shape[0], Heat(STRETCHES[0] * state.unit, STRETCHES[1] * state.unit, 0)
-    while (state.spent[0] < effort.budget or turn == 0) and effort.stop[0] == 0:
-        first, count, heat, begun = 0, n, still, turn - phases
-        if begun < 0:
-            block = _tile(cycle, n, turn)
-        elif begun < FIRST or rng.random() < effort.programs:
-            few = _next_few(catalogue, state, begun + 1 if begun < FIRST else 0, effort.few, rng)
-            arms, everything = arms_of(catalogue, few, few), np.arange(few.shape[0])
-            block = few[plan_of_few(arms, poles, program, everything, room)[0]]
+    desk = make_desk(wide.catalogue, wide.columns, wide.numbers.shape[0], m, n, p)
+    cycles, blocks = state.cycles, state.blocks
+    if effort.cycles > 0.0:
+        _find_cycles(narrow, poles, m, state, effort, rng)
+    top = largest_at(cycles.values)
+    for s in range(warm.shape[0] + cycles.lengths[top]):
+        phase = s - warm.shape[0]
+        for t in range(n):
+            if phase < 0:
+                block[t] = warm[s, t]
+            else:
+                block[t] = narrow.numbers[cycles.arms[top, (t + phase) % cycles.lengths[top]]]
+        for t in range(head):
+            block[t] = past[t]
+        keep(
+            blocks,
+            block,
+            _anneal(wide, poles, shape, block, head, head, n - head, STILL, 0, desk, state, rng),
+        )
+    programs, failed, slow, turn = effort.few > 0 and head == 0, 0, 0, 0
+    program = make_program(max(effort.few, 1), m, n if programs else m)
+    while state.spent[0] < effort.budget and effort.stop[0] == 0:
+        before = blocks.values[largest_at(blocks.values)]
+        first, count, between, sweeps = head, n - head, STILL, 0
+        if programs and (failed < FAILED or rng.random() < effort.programs):
+            turn += 1
+            _program(wide, narrow.numbers, poles, program, turn if turn <= FIRST else 0, block, state, rng)
             state.spent[0] += effort.program
+        elif slow < SLOW and head == 0 and effort.slow > 0.0:
+            slow += 1
+            upto = state.spent[0] + (effort.slow - effort.cycles) / SLOW * effort.budget
+            _anneal_slowly(narrow, poles, shape, upto, block, state, rng)
         else:
-            block = _one_of(blocks, 1 if rng.random() < BEST else 5, rng)
-            first, count = _stretch(n, m, rng)
-            heat = Heat(still.hot, still.cold, effort.stretch)
-        seen = anneal(catalogue, poles, shape, block, first, count, heat, desk, state.gains, room, rng)
-        state.spent[0] += count * heat.sweeps * effort.visit + seen * effort.exact
-        keep(blocks, block, _value(catalogue, poles, shape, block, room))
-        turn += 1
-    return blocks.arms[np.argmax(blocks.values)].copy(), np.max(blocks.values)
+            q = _one_of(blocks, n, 1 if rng.random() < BEST else 5, rng)
+            for t in range(n):
+                block[t] = blocks.arms[q, t]
+            first, count = _stretch(n, m, head, rng)
+            between, sweeps = STRETCHES, effort.stretch
+        value = _anneal(wide, poles, shape, block, head, first, count, between, sweeps, desk, state, rng)
+        keep(blocks, block, value)
+        if value <= before + 1e-9 * abs(before):
+            # Programs are tried again and again while they find better blocks, and so is slow annealing.
+            failed += sweeps == 0 and slow == 0
+            slow = SLOW if sweeps == 0 and slow > 0 else slow
+    return blocks.arms[largest_at(blocks.values)].copy(), blocks.values[largest_at(blocks.values)]

@@ -255,21 +255,3 @@ def shortlist(scores: Vector, now: int, found: Integers, best: Vector) -> int:
             if count == most:
                 least = best[most - 1]
     return count
-
-
-@kernel
-def largest_first(values: Vector, count: int) -> Integers:
-    """The numbers of so many of the largest values, the largest first, of equal ones the first.
-
-    By insertion: NumPy's sorts take Numba three seconds to compile.
-    """
-    found, r = np.empty(min(count, values.shape[0]), dtype=np.int64), 0
-    for k in range(values.shape[0]):
-        r = min(k, found.shape[0])
-        while r > 0 and values[found[r - 1]] < values[k]:
-            if r < found.shape[0]:
-                found[r] = found[r - 1]
-            r -= 1
-        if r < found.shape[0]:
-            found[r] = k
-    return found

@@ -325,7 +325,7 @@ def screen(columns: Rows, f: Forms, beta: float, scores: Rows) -> None:
 
 @kernel_internal
 def propose(
-    scores: Vector,
+    table: Rows,
     temperature: float,
     weights: Vector,
     lanes: Vector,
@@ -334,9 +334,10 @@ def propose(
 ) -> None:
     """drawn (c,): arms with probabilities that are about exp(score / temperature), up to a factor.
 
-    The exponential is (1 + x/64)^64, which needs no library; lanes (STRIP,) are sums over every STRIP-th arm.
+    The table is that of `screen`, weights (K,) say how many arms there are. The exponential is (1 + x/64)^64,
+    which needs no library; lanes (STRIP,) are sums over every STRIP-th arm.
     """
-    k, top, total = scores.shape[0], -math.inf, 0.0
+    scores, k, top, total = table.reshape(table.size), weights.shape[0], -math.inf, 0.0
     lanes[:] = -math.inf
     for begin in range(0, k, STRIP):
         first = column(begin)

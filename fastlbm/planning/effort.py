@@ -215,20 +215,18 @@ def wide_arms(memory: Memory, K: int, n: int, *, bonus: bool) -> ArmEffort:
 _FEW_VALUES = 4e6
 
 
-def round_arms(d: int, m: int, K: int, n: int, *, poles: int, bonus: bool) -> RoundEffort:
+def round_arms(d: int, m: int, K: int, n: int, *, bonus: bool) -> RoundEffort:
     """The effort of a block of n arms of one large set from nothing where poles serve, see `arm_rounds`.
 
     Less than ten thousand spectra of size d at the most: `python -m bench arms` measures it.
 
-    >>> effort = round_arms(16, 4, K=2000, n=24, poles=2, bonus=True)
-    >>> effort.visit < effort.exact < 1e-3 * effort.budget, 6 <= effort.few <= 16
+    >>> effort = round_arms(16, 4, K=2000, n=24, bonus=True)
+    >>> effort.budget < 1e4 * spectrum_seconds(16), 6 <= effort.few <= 16
     (True, True)
     """
     # What is done around the search takes more than a millisecond, and sorting arms one for a thousand.
     budget = max(7.1e3 * spectrum_seconds(d) - 1.5e-3 - 1e-6 * K, 3e3 * spectrum_seconds(d))
-    arm = (0.8 + (0.046 if bonus else 0.026) * d * (d + 2)) * 1e-9
-    alone = 1.0 + m * m * (0.04 + 0.02 * poles) * (1.8 if bonus else 1.0)
-    alone = (alone + 0.05 * d + (8e-4 if bonus else 4e-4) * d * d * m) * 1e-6
+    # Where windows do not fill the space, good blocks repeat a cycle; else programs and stretches find more.
     few = 2
     while few < min(K, 24):
         seconds, values = program_seconds(few + 1, m, n, bonus), (few + 1.0) ** m * (n - m + 1)
@@ -238,13 +236,13 @@ def round_arms(d: int, m: int, K: int, n: int, *, poles: int, bonus: bool) -> Ro
     return RoundEffort(
         budget=budget,
         cycles=0.3,
-        sweeps=6,
+        mixed=0.55 if d > 2 * m else 0.0,
+        slow=0.75 if d > 2 * m else 0.0,
+        sweeps=4 if d > 2 * m else 6,
         stretch=8,
         programs=0.15,
         few=min(few, K),
         program=program_seconds(few, m, n, bonus),
-        visit=alone + K * arm,
-        exact=alone + 3e-6 + K * arm,
     )
 
 
@@ -257,6 +255,17 @@ def program_seconds(few: int, m: int, n: int, bonus: bool) -> float:
     windows = math.comb(few + m - 1, m)
     window = 0.25e-6 + 0.03e-6 * m + few * (4e-8 if bonus else 1e-8)
     return float(0.4e-9 * few ** (m + 1) * (n - m) + windows * window)
+
+
+def round_visit(d: int, m: int, K: int, *, poles: int, bonus: bool) -> float:
+    """About how long `arm_rounds` takes to look at a position of a block of K arms (measured).
+
+    >>> round_visit(8, 4, 400, poles=2, bonus=False) < round_visit(32, 4, 400, poles=2, bonus=True) < 1e-4
+    True
+    """
+    arm = (0.8 + (0.046 if bonus else 0.026) * d * (d + 2)) * 1e-9
+    alone = 1.0 + m * m * (0.04 + 0.02 * poles) * (1.8 if bonus else 1.0)
+    return (alone + 0.05 * d + (8e-4 if bonus else 4e-4) * d * d * m) * 1e-6 + K * arm
 
 
 def _few_seconds(memory: Memory, few: int, n: int, bonus: bool) -> float:

@@ -14,14 +14,14 @@ from fastlbm.kernels import arm_annealing, arm_programs, arm_rounds, arm_screens
 from fastlbm.kernels._jit import kernel
 from fastlbm.kernels.arm_annealing import Heat
 from fastlbm.kernels.arm_poles import GRID, fit_poles
-from fastlbm.kernels.arm_rounds import RoundEffort
-from fastlbm.kernels.arm_worth import Poles, Shape
+from fastlbm.kernels.arm_rounds import Ground, RoundEffort
+from fastlbm.kernels.arm_worth import Arms, Poles, Shape
 from fastlbm.planning.finite.rounds import poles_of
 from fastlbm.planning.finite.states import Model
 from tests import naive, problems
 
 EFFORT = RoundEffort(
-    budget=4e-3, cycles=0.4, sweeps=4, stretch=4, programs=0.3, few=4, program=1e-4, visit=4e-6, exact=6e-6
+    budget=4e-3, cycles=0.3, mixed=0.5, slow=0.6, sweeps=4, stretch=4, programs=0.3, few=4, program=1e-4
 )
 
 pytestmark = pytest.mark.nojit
@@ -32,6 +32,32 @@ def catalogue_of(K: int, d: int, beta: float, seed: int) -> tuple[Any, np.ndarra
     rng = np.random.default_rng([K, d, seed])
     arms, theta, V_inv = problems.ball(K, d, rng), rng.normal(size=d), problems.precision(d, rng)
     return arm_annealing.make_catalogue(arms, theta, V_inv, beta), theta, V_inv
+
+
+def ground_of(catalogue: Any, numbers: np.ndarray, past: int = 0) -> Ground:
+    """Some arms of a catalogue, whose last `past` rows are actions of the past."""
+    K = len(catalogue.A) - past
+    rows, A = np.append(numbers, np.arange(K, K + past)), catalogue.A[numbers]
+    parts = {name: getattr(catalogue, name)[rows] for name in ("A", "VA", "theta", "squares", "widths")}
+    gains = np.full(len(numbers), -np.inf)
+    return Ground(
+        catalogue._replace(**parts), arm_screens.columns_of(A), numbers, gains, visit=4e-6, exact=6e-6
+    )
+
+
+def arms_of(catalogue: Any, numbers: np.ndarray) -> Arms:
+    """The inner products of some arms of a catalogue with each other."""
+    A, VA = catalogue.A[numbers], catalogue.VA[numbers]
+    one = {name: getattr(catalogue, name)[numbers] for name in ("theta", "squares", "widths")}
+    return Arms(G=A @ A.T, H=A @ VA.T, beta=catalogue.beta, **one)
+
+
+def all_values(catalogue, theta, V_inv, poles: Poles, m: int, L: int, past=()) -> dict[tuple, float]:
+    """The values of all blocks of arms, or of those behind the rows of the past."""
+    K = len(catalogue.A) - len(past)
+    blocks = itertools.product(range(K), repeat=m + L - len(past))
+    full = [np.append(past, block).astype(int) for block in blocks]
+    return {tuple(block): value_of(catalogue, theta, V_inv, poles, m, block) for block in full}
 
 
 def poles_for(m: int, gamma: float, c: float = 1.0) -> Poles:
@@ -74,6 +100,16 @@ def test_powers_as_sums_of_inverses(gamma: float, c: float) -> None:
         assert errors[0] < 1e-12
 
 
+@kernel
+def worths(arms, poles, shape, block, room) -> np.ndarray:
+    """The worths (n, k) of all arms at each position of a block (n,)."""
+    worth = np.empty((shape.n, arms.theta.shape[0]))
+    for j in range(shape.n):
+        free = arm_worth.prepare_at(arms, poles, shape, block, block, j, room)
+        arm_worth.fill_worths(arms, poles, shape, block, j, free, 0, room, worth)
+    return worth
+
+
 @settings(max_examples=12, deadline=None)
 @given(
     m=st.integers(1, 6),
@@ -87,9 +123,9 @@ def test_worths_of_all_arms(m: int, d: int, gamma: float, beta: float, wrap: boo
     K, n, rng = 5, m + 1 + seed % 4, np.random.default_rng(seed)
     catalogue, theta, V_inv = catalogue_of(K, d, beta, seed)
     poles, shape, everything = poles_for(m, gamma), Shape(m, n, wrap), np.arange(K)
-    arms, room = arm_annealing.arms_of(catalogue, everything, everything), arm_worth.make_room(m, 3)
+    arms, room = arms_of(catalogue, everything), arm_worth.make_room(m, 3)
     block, j = rng.integers(K, size=n), int(rng.integers(n))
-    worth = arm_annealing.worths(arms, poles, shape, block, room)
+    worth = worths(arms, poles, shape, block, room)
     values = np.array([
         value_of(catalogue, theta, V_inv, poles, m, np.append(np.append(block[:j], k), block[j + 1 :]), wrap)
         for k in range(K)
@@ -111,8 +147,9 @@ def screened(catalogue, arms, poles, shape, block, j, room, forms, scores) -> No
 @kernel
 def drawn(scores, temperature, count, rng) -> np.ndarray:
     found = np.zeros(count, dtype=np.int64)
-    lanes = np.zeros(arm_screens.STRIP)
-    arm_screens.propose(scores, temperature, np.zeros(scores.shape[0]), lanes, found, rng)
+    lanes, table = np.zeros(arm_screens.STRIP), np.full((1, scores.shape[0] + 3), np.inf)
+    table[0, : scores.shape[0]] = scores
+    arm_screens.propose(table, temperature, np.zeros(scores.shape[0]), lanes, found, rng)
     return found
 
 
@@ -160,7 +197,7 @@ def test_screens(m: int, d: int, gamma: float, beta: float, wrap: bool, seed: in
     block, j, room = rng.integers(K, size=n), int(rng.integers(n)), arm_worth.make_room(m, 3)
     forms = arm_screens.make_forms(theta, V_inv, m, 3)
     scores = np.zeros(((K + arm_screens.GROUP - 1) // arm_screens.GROUP, arm_screens.GROUP))
-    arms = arm_annealing.arms_of(catalogue, block, block)
+    arms = arms_of(catalogue, block)
     screened(catalogue, arms, poles, shape, block, j, room, forms, scores)
     expected = score_of(catalogue, theta, V_inv, poles, m, block, wrap, j)
     np.testing.assert_allclose(scores.ravel()[:K], expected, rtol=1e-6, atol=1e-7)
@@ -178,30 +215,33 @@ def test_arms_are_drawn_by_their_scores(K: int) -> None:
     assert set(cold) == {int(scores.argmax())}
 
 
-@pytest.mark.parametrize("wrap", [False, True])
+@pytest.mark.parametrize(("wrap", "head"), [(False, 0), (False, 2), (True, 0)])
 @pytest.mark.parametrize("beta", [0.0, 0.5])
-def test_annealing_without_temperature_loses_nothing(wrap: bool, beta: float) -> None:
+def test_annealing_without_temperature_loses_nothing(wrap: bool, head: int, beta: float) -> None:
     K, d, m, n, rng = 30, 3, 2, 7, np.random.default_rng(3)
     catalogue, theta, V_inv = catalogue_of(K, d, beta, seed=4)
     poles, shape, room = poles_for(m, -2.0), Shape(m, n, wrap), arm_worth.make_room(m, 3)
-    desk = arm_annealing.make_desk(catalogue, arm_screens.columns_of(catalogue.A), m, n, 3)
+    desk = arm_annealing.make_desk(catalogue, arm_screens.columns_of(catalogue.A), K, m, n, 3)
     block, gains = rng.integers(K, size=n), np.full(K, -np.inf)
-    values = [value_of(catalogue, theta, V_inv, poles, m, block, wrap)]
-    for sweeps, count in ((0, n), (0, n), (3, 3), (0, n)):
-        heat, before = Heat(0.1, 0.01, sweeps), block.copy()
-        seen = arm_annealing.anneal(catalogue, poles, shape, block, 2, count, heat, desk, gains, room, rng)
+    values, before = [value_of(catalogue, theta, V_inv, poles, m, block, wrap)], block[:head].copy()
+    for sweeps, count in ((0, n - head), (0, n - head), (3, 3), (0, n - head)):
+        heat = Heat(0.1, 0.01, sweeps)
+        seen = arm_annealing.anneal(
+            catalogue, poles, shape, block, head, head, count, heat, desk, gains, room, rng
+        )
         values.append(value_of(catalogue, theta, V_inv, poles, m, block, wrap))
         assert seen > 0
         if not sweeps:
             assert values[-1] >= values[-2] - 1e-12
         assert set(block) <= set(range(K))
-        assert block.shape == before.shape
+        np.testing.assert_array_equal(block[:head], before)
+        np.testing.assert_allclose(desk.arms.G[:n, :n], catalogue.A[block] @ catalogue.A[block].T)
     assert values[1] > values[0]
     assert np.isfinite(gains).sum() >= 8
     # No change of one arm is worth much more than what is left.
     best = max(
         value_of(catalogue, theta, V_inv, poles, m, np.append(np.append(block[:j], k), block[j + 1 :]), wrap)
-        for j in range(n)
+        for j in range(head, n)
         for k in range(K)
     )
     assert values[-1] >= best - 0.03 * abs(best)
@@ -212,8 +252,8 @@ def test_annealing_without_temperature_loses_nothing(wrap: bool, beta: float) ->
 def test_programs_find_the_best_of_few(d: int, m: int, L: int, beta: float) -> None:
     K, n = 6, m + L
     catalogue, theta, V_inv = catalogue_of(K, d, beta, seed=1)
-    poles, everything, few = poles_for(m, -2.0), np.arange(K), np.array([0, 2, 5])
-    arms, room = arm_annealing.arms_of(catalogue, everything, everything), arm_worth.make_room(m, 3)
+    poles, few = poles_for(m, -2.0), np.array([0, 2, 5])
+    arms, room = arms_of(catalogue, np.arange(K)), arm_worth.make_room(m, 3)
     block, value = arm_programs.plan_of_few(arms, poles, arm_programs.make_program(3, m, n), few, room)
     values = [
         value_of(catalogue, theta, V_inv, poles, m, np.array(b)) for b in itertools.product(few, repeat=n)
@@ -223,38 +263,52 @@ def test_programs_find_the_best_of_few(d: int, m: int, L: int, beta: float) -> N
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.5])
-@pytest.mark.parametrize(("K", "d", "m", "L"), [(6, 3, 2, 3), (20, 3, 1, 2)])
-def test_the_best_block_is_found(K: int, d: int, m: int, L: int, beta: float) -> None:
-    n, nothing = m + L, np.zeros((0, m + L), dtype=np.int64)
+@pytest.mark.parametrize(("K", "d", "m", "L", "some"), [(5, 3, 2, 3, 5), (12, 3, 1, 2, 12), (12, 3, 1, 2, 6)])
+def test_the_best_block_is_found(K: int, d: int, m: int, L: int, some: int, beta: float) -> None:
+    n, nothing, no_past = m + L, np.zeros((0, m + L), dtype=np.int64), np.zeros(0, dtype=np.int64)
     catalogue, theta, V_inv = catalogue_of(K, d, beta, seed=2)
-    poles, room, everything = poles_for(m, -2.0), arm_worth.make_room(m, 3), np.arange(K)
-    found = [
-        arm_rounds.search_rounds(catalogue, poles, m, n, nothing, EFFORT, np.random.default_rng(0))[0]
-        for _ in range(2)
-    ]
+    poles, wide = poles_for(m, -2.0), ground_of(catalogue, np.arange(K))
+    narrow = ground_of(catalogue, np.sort(np.argsort(-catalogue.theta)[:some]))
+
+    def search(warm: np.ndarray, effort: RoundEffort, seed: int) -> tuple[np.ndarray, float]:
+        rng = np.random.default_rng(seed)
+        return arm_rounds.search_rounds(wide, narrow, poles, m, no_past, warm, effort, rng)
+
+    found = [search(nothing, EFFORT, 0)[0] for _ in range(2)]
     np.testing.assert_array_equal(*found)
-    arms = arm_annealing.arms_of(catalogue, everything, everything)
-    best, top = arm_programs.plan_of_few(arms, poles, arm_programs.make_program(K, m, n), everything, room)
-    value = value_of(catalogue, theta, V_inv, poles, m, found[0])
-    assert top + 1e-9 >= value >= top - 0.01 * abs(top)
+    values = all_values(catalogue, theta, V_inv, poles, m, L)
+    best, top = max(values.items(), key=lambda item: item[1])
+    assert top + 1e-9 >= values[tuple(found[0])] >= top - 0.01 * abs(top)
     # From the best block nothing worse comes, and a search that is stopped returns a block.
     stopped = EFFORT._replace(stop=np.ones(1, dtype=np.int64))
     for effort in (EFFORT, stopped):
-        block, value = arm_rounds.search_rounds(
-            catalogue, poles, m, n, best[None], effort, np.random.default_rng(1)
-        )
+        block, value = search(np.array([best]), effort, 1)
         assert value == pytest.approx(top, rel=1e-7)
-        assert value_of(catalogue, theta, V_inv, poles, m, block) == pytest.approx(top, rel=1e-7)
-    block, value = arm_rounds.search_rounds(
-        catalogue, poles, m, n, nothing, stopped, np.random.default_rng(1)
-    )
+        assert values[tuple(block)] == pytest.approx(top, rel=1e-7)
+    block, value = search(nothing, stopped, 1)
     assert block.shape == (n,)
     assert set(block) <= set(range(K))
 
 
+@pytest.mark.parametrize("beta", [0.0, 0.5])
+@pytest.mark.parametrize(("cycles", "warm"), [(0.3, 0), (0.3, 1), (0.0, 2)])
+def test_the_best_arms_after_others_are_found(cycles: float, warm: int, beta: float) -> None:
+    K, d, m, L = 5, 3, 2, 4
+    catalogue, theta, V_inv = catalogue_of(K + m, d, beta, seed=3)
+    poles, past, rng = poles_for(m, -2.0), K + np.arange(m), np.random.default_rng(0)
+    ground = ground_of(catalogue, np.arange(K), past=m)
+    starts, effort = rng.integers(K, size=(warm, m + L)), EFFORT._replace(cycles=cycles)
+    block, value = arm_rounds.search_rounds(ground, ground, poles, m, past, starts, effort, rng)
+    values = all_values(catalogue, theta, V_inv, poles, m, L, past)
+    top = max(values.values())
+    assert value == pytest.approx(values[tuple(block)], rel=1e-7)
+    assert top + 1e-9 >= value >= top - 0.01 * abs(top)
+
+
 def test_which_memories_poles_serve() -> None:
-    arms = problems.ball(9, 3, np.random.default_rng(0))
+    arms = problems.ball(19, 3, np.random.default_rng(0))
     assert poles_of(Model(arms, m=3, gamma=-2.0, A0=None)) is not None
+    assert poles_of(Model(arms[:9], m=3, gamma=-2.0, A0=None)) is None
     assert poles_of(Model(arms, m=3, gamma=-2.0, A0=0.5 * np.eye(3))) is not None
     assert poles_of(Model(arms, m=3, gamma=-2.0, A0=np.diag([1.0, 2.0, 1.0]))) is None
     assert poles_of(Model(arms, m=3, gamma=0.5, A0=None)) is None

@@ -86,17 +86,6 @@ def test_matrices_of_a_window(d: int, m: int, gamma: float, seed: int) -> None:
         assert np.sum(S * D) == pytest.approx(slope, rel=1e-3, abs=1e-8)
 
 
-@pytest.mark.nojit
-@pytest.mark.parametrize("count", [1, 3, 8, 20])
-def test_largest_first_is_a_stable_sort(count: int) -> None:
-    rng = np.random.default_rng(count)
-    for size in (1, 2, 8, 15):
-        values = rng.integers(-2, 3, size).astype(float)
-        values[rng.random(size) < 0.2] = -np.inf
-        wanted = np.argsort(-values, kind="stable")[:count]
-        np.testing.assert_array_equal(arm_scores.largest_first(values, count), wanted)
-
-
 @pytest.mark.parametrize("beta", [0.0, 0.7])
 @pytest.mark.parametrize(("K", "d"), [(5, 1), (300, 4), (600, 7)])
 def test_scores_and_shortlists(K: int, d: int, beta: float) -> None:

@@ -5,36 +5,46 @@ from __future__ import annotations
 import numpy as np
 
 from ..._base.interrupts import interruptible
+from ..._base.types import Array
 from ...kernels.arm_annealing import make_catalogue
 from ...kernels.arm_poles import GRID, fit_poles
-from ...kernels.arm_rounds import search_rounds
+from ...kernels.arm_rounds import Ground, RoundEffort, search_rounds
+from ...kernels.arm_screens import columns_of
+from ...kernels.arm_search import ArmEffort
 from ...kernels.arm_worth import Poles
 from ...kernels.memory import GRAM_FROM, isotropic_scale
 from ...kernels.optimism import Belief
 from ...kernels.powers import POWER
-from ..effort import arm_seconds, round_arms
+from ..effort import round_arms, round_visit
 from ..plans import Index
-from .states import Model
+from .states import Model, ucb
 
-#: Memories that are not too long for dynamic programs of few arms.
+#: Memories that were tried.
 _LONGEST = 6
 #: An error of the power that is small enough, relative to its largest value; and one that still serves.
 _FINE, _COARSE = 6e-4, 5e-3
 #: Poles at the most.
 _MOST = 3
+#: Sets of fewer arms have few good blocks, far apart: the other search finds them more often.
+_FEWEST = 16
+#: How much of what the best arm earns without memory an arm does that is searched for in cycles.
+_EARNING = 0.3
+#: Looks at a position, which cost less here, for each of the other search.
+_LOOKS = 2
 
 
 def poles_of(model: Model) -> Poles | None:
     """x^gamma as a sum of inverses for all memory matrices of a model; None if a few poles do not serve.
 
-    They do for rotting, A0 = c I and a memory that does not fade, where arms are not large beside A0.
+    They do for rotting, A0 = c I and a memory that does not fade, where arms are many and not large
+    beside A0.
 
-    >>> poles = poles_of(Model(np.eye(3), m=2, gamma=-1.0, A0=None))
+    >>> poles = poles_of(Model(np.eye(20), m=2, gamma=-1.0, A0=None))
     >>> poles.shifts, poles.weights
     (array([1.]), array([1.]))
     """
     variant = model.variant
-    if not (1 <= model.m <= _LONGEST and model.gamma < 0.0):
+    if not (1 <= model.m <= _LONGEST and model.gamma < 0.0 and model.K >= _FEWEST):
         return None
     if variant.decay < 1.0 or variant.response != POWER:
         return None
@@ -57,20 +67,61 @@ def find_by_rounds(
     poles: Poles,
     warm: Index,
     rng: np.random.Generator,
-    times: float = 1.0,
+    *,
+    effort: RoundEffort | None = None,
+    before: Array | None = None,
 ) -> tuple[Index, float]:
     """The best n arms that the search finds, from `warm` (k, n) as well, and about what they are worth.
 
-    It may take so many `times` as long as a plan does.
+    They may follow the actions `before` (m, d).
     """
-    arms = np.ascontiguousarray(model.arms)
-    catalogue = make_catalogue(arms, belief.theta, belief.V_inv, belief.beta)
-    count, bonus = len(poles.shifts), belief.beta > 0.0
-    effort = round_arms(model.d, model.m, model.K, n, poles=count, bonus=bonus)
-    effort = effort._replace(budget=times * effort.budget, stop=np.zeros(1, dtype=np.int64))
+    past = np.zeros((0, model.d)) if before is None else before
+    if effort is None:
+        effort = round_arms(model.d, model.m, model.K, len(past) + n, bonus=belief.beta > 0.0)
+    effort, head = effort._replace(stop=np.zeros(1, dtype=np.int64)), len(past)
+    wide = narrow = ground_of(model, belief, poles, np.arange(model.K), past)
+    if model.d > 2 * model.m and head == 0:
+        narrow = ground_of(model, belief, poles, _earning(model, belief), past)
+    starts = np.zeros((len(warm), head + n), dtype=np.int64)
+    starts[:, head:] = warm
+    rows = model.K + np.arange(head)
     found, value = interruptible(
-        lambda: search_rounds(catalogue, poles, model.m, n, warm, effort, rng),
+        lambda: search_rounds(wide, narrow, poles, model.m, rows, starts, effort, rng),
         stop=lambda on: effort.stop.fill(on),
-        seconds=2.0 * times * arm_seconds(model.d),
+        seconds=2.0 * effort.budget,
     )
-    return found.astype(np.intp), float(value)
+    return found[head:].astype(np.intp), float(value)
+
+
+def rounds_like(effort: ArmEffort, model: Model, poles: Poles, bonus: bool) -> RoundEffort:
+    """Rounds that take about as long as the other search with this effort does."""
+    cycles = effort.cycles * effort.cycle_visits
+    visit = round_visit(model.d, model.m, model.K, poles=len(poles.shifts), bonus=bonus)
+    share = cycles / (effort.visits + cycles)
+    budget = _LOOKS * (effort.visits + cycles) * visit
+    return RoundEffort(budget=budget, cycles=share, mixed=0.5, slow=0.0, sweeps=4, stretch=4)
+
+
+def ground_of(model: Model, belief: Belief, poles: Poles, numbers: Index, past: Array) -> Ground:
+    """The ground of some of the arms, with actions of the past (m, d) or (0, d) behind them."""
+    own = np.ascontiguousarray(model.arms[numbers])
+    bonus, count = belief.beta > 0.0, len(poles.shifts)
+    visit = round_visit(model.d, model.m, len(numbers), poles=count, bonus=bonus)
+    return Ground(
+        catalogue=make_catalogue(np.concatenate((own, past)), belief.theta, belief.V_inv, belief.beta),
+        columns=columns_of(own),
+        numbers=numbers,
+        gains=np.full(len(numbers), -np.inf),
+        visit=visit,
+        exact=visit + 3e-6,
+    )
+
+
+def _earning(model: Model, belief: Belief) -> Index:
+    """The numbers of arms that earn something without memory, beside the best of them.
+
+    Where d > 2m good blocks have nearly no others but for their ends (measured).
+    """
+    worth = ucb(np.ascontiguousarray(model.arms.T), belief.theta, belief.V_inv, float(belief.beta))
+    earning = np.flatnonzero(worth >= _EARNING * worth.max())
+    return earning if len(earning) > 4 * model.m else np.arange(model.K)

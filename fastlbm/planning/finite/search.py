@@ -13,7 +13,7 @@ from ...kernels.optimism import O3M, Belief
 from ..effort import arm_seconds, cold_arms, wide_arms
 from ..plans import Index, Plan
 from .objective import Objective, largest_value
-from .rounds import find_by_rounds, poles_of
+from .rounds import find_by_rounds, poles_of, rounds_like
 from .states import Model
 
 
@@ -52,20 +52,21 @@ def find(
     effort: ArmEffort | None = None,
 ) -> tuple[Index, float]:
     """The best n arms that the search finds, and their value; with `before` (m, d), after these actions."""
+    bonus = belief.beta > 0.0
+    poles = None if wrap or model.varying or belief.kind != O3M else poles_of(model)
+    if poles is not None:
+        rounds = None if effort is None else rounds_like(effort, model, poles, bonus)
+        starts = np.zeros((0, n), dtype=np.int64) if warm is None else warm
+        return find_by_rounds(model, belief, n, poles, starts, rng, effort=rounds, before=before)
     problem = make_problem(model, belief, n, wrap, before)
-    first = problem.task.head
+    first, kernel = problem.task.head, find_arms
     starts = np.zeros((0, first + n), dtype=np.int64)
     if warm is not None:
         starts = np.concatenate((np.zeros((len(warm), first)), warm), axis=1).astype(np.int64)
-    bonus = belief.beta > 0.0
     if effort is None and belief.kind == O3M and not (wrap or first > 0 or model.varying):
-        poles = poles_of(model)
-        if poles is not None:
-            return find_by_rounds(model, belief, n, poles, starts, rng)
         kernel, effort = breed_arms, wide_arms(model.memory, model.K, n, bonus=bonus)
-    else:
-        kernel = find_arms
-        effort = cold_arms(model.memory, model.K, bonus=bonus) if effort is None else effort
+    elif effort is None:
+        effort = cold_arms(model.memory, model.K, bonus=bonus)
     effort = effort._replace(stop=np.zeros(1, dtype=np.int64))
     arms, value, _ = interruptible(
         lambda: kernel(problem, starts, effort, rng),
