@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 #: Functions of this module, those that compile longest first; neighbours have little in common.
 CALLS = (
-    "catalogue_blocks", "isotropic", "isotropic_rolling", "general", "auto", "catalogue", "general_rolling",
-    "arms", "blocks", "selection", "baselines", "steps", "offers",
+    "catalogue_blocks", "offers", "isotropic", "auto", "general", "isotropic_rolling", "baselines",
+    "selection", "general_rolling", "arms", "blocks", "catalogue", "steps",
 )  # fmt: skip
 
 #: Processes that compile at most: each needs 300 MB, and Numba's own functions are compiled in each of them.
