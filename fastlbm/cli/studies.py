@@ -61,7 +61,12 @@ def _add_study(commands: Commands[Parser]) -> None:
     study.add_argument(
         "--out", metavar="DIR", help="Its results are kept in DIR. The default is FILE without its ending."
     )
-    study.add_argument("--jobs", type=integer, metavar="N", help="N threads work. The default is one a core.")
+    study.add_argument(
+        "--jobs",
+        type=integer,
+        metavar="N",
+        help="N threads work, executor=N in Python. The default is one a core.",
+    )
     study.add_argument(
         "--dask", metavar="ADDRESS", help="The Dask cluster with the scheduler at ADDRESS works instead."
     )
