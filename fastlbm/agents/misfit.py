@@ -96,13 +96,13 @@ class Misfit:
         """About the probability of errors that are explained so well, if the model is right."""
         if len(self.y) < 2 * (ERRORS + self.A0.shape[0]):
             return 1.0
-        model, theta = self._model()
-        basis = orthonormal(model)
-        errors = self.y - basis @ (basis.T @ self.y)
-        groups = self._groups(theta, errors)
-        slack = NEGLIGIBLE**2 * float(self.y @ self.y)
-        found = [p for group in groups for p in explained(basis, errors, group, slack)]
-        return harmonic_mean(found)
+        with np.errstate(over="ignore", invalid="ignore"):  # of huge rewards
+            model, theta = self._model()
+            basis = orthonormal(model)
+            errors = self.y - basis @ (basis.T @ self.y)
+            groups = self._groups(theta, errors)
+            slack = NEGLIGIBLE**2 * float(self.y @ self.y)
+            return harmonic_mean([p for group in groups for p in explained(basis, errors, group, slack)])
 
     def _features(self, gamma: float, decay: float | None = None) -> Array:
         """Of all actions that have a reward and whose window is known."""
@@ -261,10 +261,10 @@ def explained(basis: Array, errors: Array, columns: Array, slack: float) -> tupl
     columns = columns - basis @ (basis.T @ columns)
     left = np.linalg.norm(columns, axis=0)
     kept = left > np.sqrt(LEFT) * size
-    if not kept.any():
+    total = float(errors @ errors) + slack
+    if not (kept.any() and total > 0.0):  # all errors may be 0, as where nothing is ever earned
         return 1.0, 1.0
     columns = columns[:, kept] / left[kept]
-    total = float(errors @ errors) + slack
     best = float(np.square(columns.T @ errors).max())
     single = columns.shape[1] * betainc(0.5 * (n - k - 1), 0.5, 1.0 - best / total)
     within = orthonormal(columns)

@@ -74,7 +74,7 @@ def _bias(e: Estimator, noise: float, prior: float) -> float:
             squared += e.theta[i] * e.V_inv[i, j] * e.theta[j]
     share = lam * math.sqrt(size)  # at least lam over the least eigenvalue
     bound = min(prior, prior * math.sqrt(share))
-    if share < 1.0:
+    if share < 1.0 - 1e-9:  # before anything is learned it is 1 at d = 1, to within rounding
         bound = min(bound, (noise + lam * math.sqrt(max(squared, 0.0))) / (1.0 - share) - noise)
     return bound
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -224,6 +225,18 @@ def test_windows_do_not_reach_over_a_gap() -> None:
     first = 400 - lags
     assert before[first].tolist() == [0.0] * 30
     assert before[first - 1].tolist() == errors[first - 31 : first - 1].tolist()
+
+
+@pytest.mark.parametrize("reward", [0.0, 1e-300, 1.0, 1e60, 1e99])
+def test_rewards_that_never_differ(reward: float) -> None:
+    """Nothing to explain, and nothing that overflows or divides by zero is told."""
+    live = lbm.Auto().start(lbm.Ball(2), seed=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.filterwarnings("ignore", message="after .* steps the rewards do not")
+        for _ in range(300):
+            live.act()
+            live.update(reward)
 
 
 def test_singular_matrices_have_one_exponent() -> None:

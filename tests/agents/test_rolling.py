@@ -123,6 +123,13 @@ def test_who_knows_theta_plays_the_best_cycle(d: int, m: int, gamma: float) -> N
     assert (run.reward[1] - run.reward[0]) / 1000 >= 0.999 * lbm.best_cycle(env).average
 
 
+@pytest.mark.parametrize("lam", [1e-9, 1e-8, 3e-5])
+def test_who_expects_no_noise_still_plays_before_the_first_reward(lam: float) -> None:
+    env = lbm.LBM([-1.0], m=0, gamma=-1.0, sigma=0.0)
+    run = lbm.run(env, lbm.Rolling(0, -1.0, subgaussian=0.0, lam=lam), T=20)
+    assert run.reward[-1] >= 18.0
+
+
 def test_more_than_o3m_and_oful_on_random_problems() -> None:
     for seed in range(4):
         rng = np.random.default_rng(seed)

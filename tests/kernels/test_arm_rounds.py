@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import fastlbm as lbm
 from fastlbm.kernels import arm_annealing, arm_programs, arm_rounds, arm_screens, arm_worth
 from fastlbm.kernels._jit import kernel
 from fastlbm.kernels.arm_annealing import Heat
@@ -303,6 +304,20 @@ def test_the_best_arms_after_others_are_found(cycles: float, warm: int, beta: fl
     top = max(values.values())
     assert value == pytest.approx(values[tuple(block)], rel=1e-7)
     assert top + 1e-9 >= value >= top - 0.01 * abs(top)
+
+
+@pytest.mark.parametrize(("d", "m", "gamma"), [(1, 3, -4.0), (3, 2, -2.5), (5, 2, -2.5), (9, 4, -3.3)])
+def test_a_plan_after_a_history_is_the_best_and_says_so(d: int, m: int, gamma: float) -> None:
+    """By rounds where d > 2m, by the other search elsewhere."""
+    rng = np.random.default_rng([d, m])
+    A = rng.normal(size=(18, d))
+    A /= 1.05 * np.linalg.norm(A, axis=1, keepdims=True).max()
+    belief = {"theta": A[3] / np.linalg.norm(A[3]), "V_inv": np.eye(d) / 7.0, "beta": 0.4}
+    model = {"m": m, "gamma": gamma, **belief}
+    plan = lbm.plan_block(d=d, L=2, actions=lbm.Finite(A), history=A[:m], **model)
+    assert plan.value == pytest.approx(lbm.block_ucb(np.vstack([A[:m], plan.actions]), **model)[0], rel=1e-12)
+    pairs = [np.vstack([A[:m], A[i], A[j]]) for i in range(18) for j in range(18)]
+    assert plan.value >= 0.995 * max(lbm.block_ucb(pair, **model)[0] for pair in pairs)
 
 
 def test_which_memories_poles_serve() -> None:

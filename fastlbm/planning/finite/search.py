@@ -10,6 +10,7 @@ from ...kernels.arm_breeding import breed_arms
 from ...kernels.arm_climbs import ArmProblem, ArmTask
 from ...kernels.arm_search import ArmEffort, find_arms
 from ...kernels.optimism import O3M, Belief
+from ...kernels.rolling import features_after
 from ..effort import arm_seconds, cold_arms, wide_arms
 from ..plans import Index, Plan
 from .objective import Objective, largest_value
@@ -51,13 +52,19 @@ def find(
     warm: Index | None = None,
     effort: ArmEffort | None = None,
 ) -> tuple[Index, float]:
-    """The best n arms that the search finds, and their value; with `before` (m, d), after these actions."""
+    """The best n arms that the search finds, and their value; with `before` (m, d), after these actions.
+
+    After a history rounds serve where d > 2m alone: elsewhere the other search earns more (measured), by
+    up to 17% in all where d <= m.
+    """
     bonus = belief.beta > 0.0
-    poles = None if wrap or model.varying or belief.kind != O3M else poles_of(model)
+    other = wrap or model.varying or belief.kind != O3M or (before is not None and model.d <= 2 * model.m)
+    poles = None if other else poles_of(model)
     if poles is not None:
         rounds = None if effort is None else rounds_like(effort, model, poles, bonus)
         starts = np.zeros((0, n), dtype=np.int64) if warm is None else warm
-        return find_by_rounds(model, belief, n, poles, starts, rng, effort=rounds, before=before)
+        found, value = find_by_rounds(model, belief, n, poles, starts, rng, effort=rounds, before=before)
+        return found, value if before is None else value_after(model, belief, before, found)
     problem = make_problem(model, belief, n, wrap, before)
     first, kernel = problem.task.head, find_arms
     starts = np.zeros((0, first + n), dtype=np.int64)
@@ -74,6 +81,15 @@ def find(
         seconds=2.0 * arm_seconds(model.d),
     )
     return arms[first:].astype(np.intp), float(value)
+
+
+def value_after(model: Model, belief: Belief, before: Array, indices: Index) -> float:
+    """The sum of the optimistic rewards of arms after the actions `before` (m, d), exactly."""
+    n, F = len(indices), np.zeros((len(indices), model.d))
+    actions = np.ascontiguousarray(model.actions(np.arange(n), indices))
+    features_after(model.memory, model.form, np.ascontiguousarray(before), actions, n, F)
+    squares = np.einsum("ti,ij,tj->t", F, belief.V_inv, F)
+    return float(np.sum(F @ belief.theta + belief.beta * np.sqrt(np.maximum(squares, 0.0))))
 
 
 def make_problem(model: Model, belief: Belief, n: int, wrap: bool, before: Array | None) -> ArmProblem:
