@@ -7,7 +7,7 @@ import os
 import time
 import tracemalloc
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -63,7 +63,7 @@ def experiment() -> None:
         )
 
 
-def known_instances(count: int = 40, root: int = 77) -> Iterator[lbm.LBM]:
+def known_instances(count: int, root: int) -> Iterator[lbm.LBM]:
     """Instances without noise; every second one has d <= m, where rests matter."""
     rng = np.random.default_rng(root)
     for i in range(count):
@@ -82,18 +82,22 @@ def steady(reward: np.ndarray, begin: int, end: int, width: int = 144) -> float:
     return float(np.mean(reward[end - width + shifts] - reward[begin + shifts]) / (end - width - begin))
 
 
-def theta_known(count: int = 40, seeds: int = 1) -> None:
+def theta_known(count: int = 40, roots: Sequence[int] = (77, 78, 79)) -> None:
     """Rolling without noise and without a bonus, beside the best cycle known: what is left is planning."""
-    print(f"theta known, {count} instances, half with d <= m, {seeds} seeds: share of the best cycle known")
+    for root in roots:
+        print(f"theta known, {count} instances of set {root}, half with d <= m: share of the best cycle")
+        _theta_known(known_instances(count, root))
+
+
+def _theta_known(envs: Iterable[lbm.LBM]) -> None:
     spans = ((100, 600), (500, 1500), (1500, 2999))
     shares = []
-    for env in known_instances(count):
+    for env in envs:
         m = int(env.m)
         best = lbm.best_cycle(env, max_period=4 * (m + 1)).average
         agent = lbm.Rolling(m, env.gamma, subgaussian=0.0, lam=1e-9)
-        for seed in range(seeds):
-            reward = lbm.run(env, agent, T=3000, seed=seed, record=np.arange(1, 3001)).reward
-            shares.append([steady(reward, *span) / best for span in spans])
+        reward = lbm.run(env, agent, T=3000, record=np.arange(1, 3001)).reward
+        shares.append([steady(reward, *span) / best for span in spans])
     for k, (begin, end) in enumerate(spans):
         found = np.array(shares)[:, k]
         told = f"mean {found.mean():.4f}, worst {found.min():.4f}, {(found < 0.999).sum()} below 0.999"

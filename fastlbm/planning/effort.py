@@ -226,13 +226,13 @@ def round_arms(d: int, m: int, K: int, n: int, *, bonus: bool) -> RoundEffort:
     """
     # What is done around the search takes more than a millisecond, and sorting arms one for a thousand.
     budget = max(7.1e3 * spectrum_seconds(d) - 1.5e-3 - 1e-6 * K, 3e3 * spectrum_seconds(d))
-    # Where windows do not fill the space, good blocks repeat a cycle; else programs and stretches find more.
     few = 2
     while few < min(K, 24):
         seconds, values = program_seconds(few + 1, m, n, bonus), (few + 1.0) ** m * (n - m + 1)
         if seconds > (0.08 if d < 8 else 0.04) * budget or values > _FEW_VALUES:
             break
         few += 1
+    # Where windows do not fill the space, good blocks repeat a cycle; else programs and stretches find more.
     return RoundEffort(
         budget=budget,
         cycles=0.3,
