@@ -9,6 +9,8 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 #: (rows, N): one quantity a row, one column for each action or window, unit stride along a row.
 Rows = NDArray[np.float64]
+#: The same in single precision.
+SingleRows = NDArray[np.float32]
 #: (rows, TILE): what is kept of TILE windows, see `spectra`.
 Tile = NDArray[np.float64]
 #: (tiles, rows*TILE): many of them, flat.

@@ -16,18 +16,22 @@ from typing import NamedTuple
 import numpy as np
 
 from ._jit import kernel, kernel_internal, kernel_nested
-from ._types import Integers, Rows, Vector
-from .arm_annealing import Catalogue, Desk, Heat, anneal, arms_of, make_desk
+from ._types import Integers, Rows, SingleRows, Vector
+from .arm_annealing import Draws, Heat, anneal
+from .arm_catalogue import Catalogue, arms_of
+from .arm_looks import Desk, make_desk
 from .arm_programs import Program, make_program, plan_of_few
 from .arm_search import NEVER
-from .arm_worth import Arms, Poles, Room, Shape, make_room, value_of_block
+from .arm_worth import Arms, Poles, Room, Shape, make_room
 from .search import largest_at
 
 #: Blocks that are kept, and cycles.
 KEPT = 48
-#: The first and the last temperature of cycles from nothing, of those from two others, of whole blocks and of
-#: stretches, in what a step of a good cycle is worth.
-FRESH, MIXED, WHOLE, STRETCHES = (0.15, 0.02), (0.05, 0.02), (0.1, 0.02), (0.06, 0.01)
+#: The first and the last temperature of cycles from nothing, of those from two others and of whole blocks, in
+#: what a step of a good cycle is worth.
+FRESH, MIXED, WHOLE = (0.15, 0.02), (0.05, 0.02), (0.1, 0.02)
+#: The last one of stretches.
+COLD = 0.01
 #: The same for blocks that are not annealed: how far what is tried may be from the best.
 STILL = (0.005, 0.005)
 #: How many cycles of a length are known before others are mixed; sweeps of these.
@@ -55,6 +59,7 @@ class RoundEffort(NamedTuple):
     slow: float  # of the budget, for cycles and whole blocks; 0: none
     sweeps: int  # how often each position of a cycle is drawn
     stretch: int  # the same of a stretch
+    hot: float  # the first temperature of a stretch
     programs: float = 0.0  # of rounds, those with a program
     few: int = 0  # arms of a dynamic program, K at the most; 0: none
     program: float = 0.0  # seconds that it takes
@@ -66,8 +71,9 @@ class Ground(NamedTuple):
 
     catalogue: Catalogue
     columns: Rows  # see `columns_of`
+    products: SingleRows  # see `products_of`
     numbers: Integers  # (K,) of the arms that may be played, among all
-    gains: Vector  # (K,) see `anneal`; changed in place
+    draws: Draws  # changed in place
     visit: float  # seconds for a look at a position, about
     exact: float  # the same with exact worths
 
@@ -166,12 +172,17 @@ def _holds(cycle: Integers, arm: int, n: int) -> bool:
 @kernel_internal
 def _unit_of(catalogue: Catalogue, poles: Poles) -> float:
     """About what a step of a good cycle is worth: half of the most that an arm earns."""
-    unit, free = 1e-300, 0.0
-    for k in range(catalogue.A.shape[0]):
-        unit = max(unit, abs(catalogue.theta[k]) + catalogue.beta * math.sqrt(max(catalogue.widths[k], 0.0)))
+    free = 0.0
     for i in range(poles.shifts.shape[0]):
         free += poles.weights[i] / poles.shifts[i]
-    return 0.5 * unit * abs(free)
+    return 0.5 * catalogue.unit * abs(free)
+
+
+@kernel_nested
+def _desk_of(ground: Ground, m: int, n: int, poles: Poles) -> Desk:
+    """Scratch for blocks or cycles of n arms of a ground."""
+    K, p = ground.numbers.shape[0], poles.shifts.shape[0]
+    return make_desk(ground.catalogue, ground.columns, ground.products, K, m, n, p)
 
 
 @kernel_nested
@@ -191,11 +202,11 @@ def _anneal(
 ) -> float:
     """Anneals a block or cycle between two temperatures; returns its value, of a cycle that of a step."""
     heat = Heat(hot=between[0] * state.unit, cold=between[1] * state.unit, sweeps=sweeps)
-    room = state.room
-    gains = ground.gains
-    seen = anneal(ground.catalogue, poles, shape, block, head, first, count, heat, desk, gains, room, rng)
+    draws, room = ground.draws, state.room
+    value, seen = anneal(
+        ground.catalogue, poles, shape, block, head, first, count, heat, desk, draws, room, rng
+    )
     state.spent[0] += count * sweeps * ground.visit + seen * ground.exact
-    value = value_of_block(desk.arms, poles, shape, desk.rows, desk.rows, room)
     return value / shape.n if shape.wrap else value
 
 
@@ -204,11 +215,8 @@ def _find_cycles(
     ground: Ground, poles: Poles, m: int, state: State, effort: RoundEffort, rng: np.random.Generator
 ) -> None:
     """Fills the cycles of the state."""
-    K, p, turn, best = ground.numbers.shape[0], poles.shifts.shape[0], 0, np.full(2, -math.inf)
-    desks = (
-        make_desk(ground.catalogue, ground.columns, K, m, m + 1, p),
-        make_desk(ground.catalogue, ground.columns, K, m, m + 2, p),
-    )
+    K, turn, best = ground.numbers.shape[0], 0, np.full(2, -math.inf)
+    desks = _desk_of(ground, m, m + 1, poles), _desk_of(ground, m, m + 2, poles)
     room = np.zeros(m + 2, dtype=np.int64)
     while (state.spent[0] < effort.cycles * effort.budget or turn < 2) and effort.stop[0] == 0:
         other = turn % 2
@@ -255,7 +263,7 @@ def _anneal_slowly(
 ) -> None:
     """block (n,): the best one, annealed among the narrow arms, as slowly as what may be spent allows."""
     m, n = shape.m, shape.n
-    own = make_desk(narrow.catalogue, narrow.columns, narrow.numbers.shape[0], m, n, poles.shifts.shape[0])
+    own = _desk_of(narrow, m, n, poles)
     top, cycle = largest_at(state.blocks.values), largest_at(state.cycles.values)
     for t in range(n):
         block[t] = _number_of(narrow.numbers, state.blocks.arms[top, t])
@@ -345,7 +353,10 @@ def _program(
     rng: np.random.Generator,
 ) -> None:
     """A block of few arms: of the best cycle and one more, or of the best block and one more if that is 0."""
-    few, weights = np.empty(program.table.shape[0], dtype=np.int64), np.full(wide.gains.shape[0], -math.inf)
+    few, weights = (
+        np.empty(program.table.shape[0], dtype=np.int64),
+        np.full(wide.draws.gains.shape[0], -math.inf),
+    )
     found, n = state.blocks, block.shape[0]
     first, second = _one_of(found, n, 1, rng), _one_of(found, n, 8, rng)
     if of_cycles > 0:
@@ -355,7 +366,7 @@ def _program(
         numbers = wide.numbers
     _add_weights(weights, found.arms[first], found.lengths[first], numbers, 1.0)
     _add_weights(weights, found.arms[second], found.lengths[second], numbers, 0.5)
-    _choose(wide.catalogue, weights, wide.gains, LOOSE * state.unit, few, rng)
+    _choose(wide.catalogue, weights, wide.draws.gains, LOOSE * state.unit, few, rng)
     arms, everything = arms_of(wide.catalogue, few), np.arange(few.shape[0])
     plan = plan_of_few(arms, poles, program, everything, state.room)[0]
     for t in range(n):
@@ -397,7 +408,7 @@ def search_rounds(
         room=make_room(m, p),
         spent=np.zeros(1),
     )
-    desk = make_desk(wide.catalogue, wide.columns, wide.numbers.shape[0], m, n, p)
+    desk = _desk_of(wide, m, n, poles)
     cycles, blocks = state.cycles, state.blocks
     if effort.cycles > 0.0:
         _find_cycles(narrow, poles, m, state, effort, rng)
@@ -434,7 +445,7 @@ def search_rounds(
             for t in range(n):
                 block[t] = blocks.arms[q, t]
             first, count = _stretch(n, m, head, rng)
-            between, sweeps = STRETCHES, effort.stretch
+            between, sweeps = (effort.hot, COLD), effort.stretch
         value = _anneal(wide, poles, shape, block, head, first, count, between, sweeps, desk, state, rng)
         keep(blocks, block, value)
         if value <= before + 1e-9 * abs(before):

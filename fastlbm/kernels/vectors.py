@@ -4,8 +4,7 @@ A loop over windows is fast if LLVM makes vector instructions of it. It decides 
 first whether the arrays overlap, and leaves what is beyond the last whole vector to a scalar loop: for a
 block of twenty windows that is most of the time. A kernel that names its vectors has none of this, and is
 compiled sooner. LLVM cuts them to the size that the processor has.
-
-Without the compiler a vector is an array of NumPy of this length.
+Without the compiler a vector is an array of NumPy of this length. `singles` has those of single precision.
 """
 
 from __future__ import annotations
@@ -39,25 +38,26 @@ _array: Any = types.Array
 _number: Any = types.intp
 
 
-class _VectorType(types.Type):
+class VectorType(types.Type):
     """Numba's type of a vector."""
 
-    def __init__(self) -> None:
-        super().__init__(name=f"vector{WIDTH}")
+    def __init__(self, name: str, element: Any, width: int) -> None:
+        super().__init__(name=name)
+        self.llvm = ir.VectorType(element, width)
 
 
-_vector = _VectorType()
-_double: Any = ir.DoubleType()
-_several: Any = ir.VectorType(_double, WIDTH)
+#: Numba's type of a vector of WIDTH doubles.
+doubles = VectorType(f"vector{WIDTH}", ir.DoubleType(), WIDTH)
+_several: Any = doubles.llvm
 _index: Any = ir.IntType(32)
 
 
-@register_model(_VectorType)
+@register_model(VectorType)
 class _VectorModel(models.PrimitiveModel):
-    """WIDTH doubles in a register."""
+    """Numbers in a register."""
 
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _several)  # type: ignore[no-untyped-call]
+        super().__init__(manager, kind, kind.llvm)  # type: ignore[no-untyped-call]
 
 
 def zeros() -> Several:
@@ -142,28 +142,44 @@ def where_above(x: Several, low: float, y: Several, z: Several) -> Several:
     return np.where(x > low, y, z)
 
 
+def larger(x: Several, y: Several) -> Several:
+    """Of each two numbers the larger one."""
+    return np.where(x > y, x, y)
+
+
+def total(x: Several) -> float:
+    """The sum of the numbers: of halves, of halves of these, and so on."""
+    while len(x) > 1:
+        x = x[: len(x) // 2] + x[len(x) // 2 :]
+    return float(x[0])
+
+
 def signed_as(x: Several, y: Several) -> Several:
     """x with its sign changed where y is negative."""
     return np.where(np.signbit(y), -x, x)
 
 
-def _spread(builder: Any, value: Any) -> Any:
-    """A vector of equal numbers; what is a vector stays one."""
-    if value.type == _several:
+def spread(builder: Any, value: Any, kind: Any = _several) -> Any:
+    """A vector of equal numbers, of LLVM's type `kind`; what is a vector stays one."""
+    if value.type == kind:
         return value
-    nothing = ir.Constant(_several, ir.Undefined)
+    if value.type != kind.element:
+        value = builder.fptrunc(value, kind.element)
+    nothing = ir.Constant(kind, ir.Undefined)
     first = builder.insert_element(nothing, value, _index(0))
-    return builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(_index, WIDTH), [0] * WIDTH))
+    return builder.shuffle_vector(
+        first, nothing, ir.Constant(ir.VectorType(_index, kind.count), [0] * kind.count)
+    )
 
 
-def _define(
-    function: Callable[..., Any], kinds: tuple[Any, ...], result: Any, ndim: int = 2
+def define(
+    function: Callable[..., Any], kinds: tuple[Any, ...], result: Any, ndim: int = 2, dtype: Any = _f64
 ) -> Callable[[Any], Any]:
     """Decorates what builds the instructions of a function of arguments of these kinds."""
 
     def typer(*given: Any) -> Any:
         rows = [k for k, kind in zip(given, kinds, strict=True) if kind is _array]
-        if any(not isinstance(x, _array) or x.ndim != ndim or x.dtype != _f64 for x in rows):
+        if any(not isinstance(x, _array) or x.ndim != ndim or x.dtype != dtype for x in rows):
             return None
         return result(*(g if kind is _array else kind for g, kind in zip(given, kinds, strict=True)))
 
@@ -178,11 +194,11 @@ def _define(
     return decorate
 
 
-def _place(context: Any, builder: Any, kind: Any, x: Any, *index: Any) -> Any:
-    """The address of the vector at an index."""
+def place(context: Any, builder: Any, kind: Any, x: Any, *index: Any, of: Any = _several) -> Any:
+    """The address of the vector at an index, of LLVM's type `of`."""
     array = context.make_array(kind)(context, builder, x)
     first = _build.get_item_pointer(context, builder, kind, array, list(index), wraparound=False)
-    return builder.bitcast(first, _several.as_pointer())
+    return builder.bitcast(first, of.as_pointer())
 
 
 def _within(builder: Any, count: Any) -> Any:
@@ -195,25 +211,25 @@ def _within(builder: Any, count: Any) -> Any:
     return builder.icmp_signed("<", ir.Constant(kind, list(range(WIDTH))), limit)
 
 
-def _intrinsic(builder: Any, name: str, result: Any, *values: Any) -> Any:
+def intrinsic(builder: Any, name: str, result: Any, *values: Any) -> Any:
     """A call of one of LLVM's own functions."""
     kind = ir.FunctionType(result, [v.type for v in values])
     return builder.call(_build.get_or_insert_function(builder.module, kind, name), values)
 
 
-@_define(zeros, (), _vector)
+@define(zeros, (), doubles)
 def _zeros(context: Any, builder: Any, signature: Any) -> Any:
     return ir.Constant(_several, [0.0] * WIDTH)
 
 
-@_define(load, (_array, _number, _number), _vector)
+@define(load, (_array, _number, _number), doubles)
 def _load(context: Any, builder: Any, signature: Any, x: Any, i: Any, j: Any) -> Any:
-    return builder.load(_place(context, builder, signature.args[0], x, i, j), align=8)
+    return builder.load(place(context, builder, signature.args[0], x, i, j), align=8)
 
 
-@_define(store, (_array, _number, _number, _vector), types.none)
+@define(store, (_array, _number, _number, doubles), types.none)
 def _store(context: Any, builder: Any, signature: Any, x: Any, i: Any, j: Any, vector: Any) -> Any:
-    builder.store(vector, _place(context, builder, signature.args[0], x, i, j), align=8)
+    builder.store(vector, place(context, builder, signature.args[0], x, i, j), align=8)
     return context.get_dummy_value()
 
 
@@ -222,112 +238,133 @@ def _number_of(builder: Any, i: Any) -> Any:
     return builder.mul(i, i.type(WIDTH))
 
 
-@_define(pick, (_array, _number), _vector, ndim=1)
+@define(pick, (_array, _number), doubles, ndim=1)
 def _pick(context: Any, builder: Any, signature: Any, x: Any, i: Any) -> Any:
-    place = _place(context, builder, signature.args[0], x, _number_of(builder, i))
-    return builder.load(place, align=8)
+    address = place(context, builder, signature.args[0], x, _number_of(builder, i))
+    return builder.load(address, align=8)
 
 
-@_define(put, (_array, _number, _vector), types.none, ndim=1)
+@define(put, (_array, _number, doubles), types.none, ndim=1)
 def _put(context: Any, builder: Any, signature: Any, x: Any, i: Any, vector: Any) -> Any:
-    builder.store(vector, _place(context, builder, signature.args[0], x, _number_of(builder, i)), align=8)
+    builder.store(vector, place(context, builder, signature.args[0], x, _number_of(builder, i)), align=8)
     return context.get_dummy_value()
 
 
-@_define(load_first, (_array, _number, _number, _number), _vector)
+@define(load_first, (_array, _number, _number, _number), doubles)
 def _load_first(context: Any, builder: Any, signature: Any, x: Any, i: Any, j: Any, count: Any) -> Any:
-    place, chosen = _place(context, builder, signature.args[0], x, i, j), _within(builder, count)
+    address, chosen = place(context, builder, signature.args[0], x, i, j), _within(builder, count)
     name, nothing = f"llvm.masked.load.v{WIDTH}f64.p0", ir.Constant(_several, [0.0] * WIDTH)
-    return _intrinsic(builder, name, _several, place, _index(8), chosen, nothing)
+    return intrinsic(builder, name, _several, address, _index(8), chosen, nothing)
 
 
-@_define(store_first, (_array, _number, _number, _number, _vector), types.none)
+@define(store_first, (_array, _number, _number, _number, doubles), types.none)
 def _store_first(
     context: Any, builder: Any, signature: Any, x: Any, i: Any, j: Any, count: Any, vector: Any
 ) -> Any:
-    place, chosen = _place(context, builder, signature.args[0], x, i, j), _within(builder, count)
+    address, chosen = place(context, builder, signature.args[0], x, i, j), _within(builder, count)
     name = f"llvm.masked.store.v{WIDTH}f64.p0"
-    _intrinsic(builder, name, ir.VoidType(), vector, place, _index(8), chosen)
+    intrinsic(builder, name, ir.VoidType(), vector, address, _index(8), chosen)
     return context.get_dummy_value()
 
 
-@_define(root, (_vector,), _vector)
+@define(root, (doubles,), doubles)
 def _root(context: Any, builder: Any, signature: Any, x: Any) -> Any:
-    return _intrinsic(builder, f"llvm.sqrt.v{WIDTH}f64", _several, x)
+    return intrinsic(builder, f"llvm.sqrt.v{WIDTH}f64", _several, x)
 
 
-@_define(absolute, (_vector,), _vector)
+@define(absolute, (doubles,), doubles)
 def _absolute(context: Any, builder: Any, signature: Any, x: Any) -> Any:
-    return _intrinsic(builder, f"llvm.fabs.v{WIDTH}f64", _several, x)
+    return intrinsic(builder, f"llvm.fabs.v{WIDTH}f64", _several, x)
 
 
-@_define(at_least, (_vector, _f64), _vector)
+@define(at_least, (doubles, _f64), doubles)
 def _at_least(context: Any, builder: Any, signature: Any, x: Any, low: Any) -> Any:
-    limit = _spread(builder, low)
+    limit = spread(builder, low)
     return builder.select(builder.fcmp_ordered(">", x, limit), x, limit)
 
 
-@_define(where_above, (_vector, _f64, _vector, _vector), _vector)
+@define(where_above, (doubles, _f64, doubles, doubles), doubles)
 def _where_above(context: Any, builder: Any, signature: Any, x: Any, low: Any, y: Any, z: Any) -> Any:
-    return builder.select(builder.fcmp_ordered(">", x, _spread(builder, low)), y, z)
+    return builder.select(builder.fcmp_ordered(">", x, spread(builder, low)), y, z)
 
 
-@_define(signed_as, (_vector, _vector), _vector)
+@define(larger, (doubles, doubles), doubles)
+def _larger(context: Any, builder: Any, signature: Any, x: Any, y: Any) -> Any:
+    return builder.select(builder.fcmp_ordered(">", x, y), x, y)
+
+
+@define(total, (doubles,), _f64)
+def _total(context: Any, builder: Any, signature: Any, x: Any) -> Any:
+    return sum_of(builder, x)
+
+
+def sum_of(builder: Any, x: Any) -> Any:
+    """The sum of a vector, by halves."""
+    half = x.type.count // 2
+    while half:
+        places = ir.VectorType(_index, half)
+        low, high = (ir.Constant(places, list(range(k, k + half))) for k in (0, half))
+        nothing = ir.Constant(x.type, ir.Undefined)
+        x = builder.fadd(builder.shuffle_vector(x, nothing, low), builder.shuffle_vector(x, nothing, high))
+        half //= 2
+    return builder.extract_element(x, _index(0))
+
+
+@define(signed_as, (doubles, doubles), doubles)
 def _signed_as(context: Any, builder: Any, signature: Any, x: Any, y: Any) -> Any:
     bits = ir.VectorType(ir.IntType(64), WIDTH)
     sign = builder.and_(builder.bitcast(y, bits), ir.Constant(bits, [1 << 63] * WIDTH))
     return builder.bitcast(builder.xor(builder.bitcast(x, bits), sign), _several)
 
 
-def _arithmetic(operation: Any, name: str) -> None:
+def _arithmetic(vector: VectorType, number: Any, operation: Any, name: str) -> None:
     """+, -, * or / of two vectors, or of one and a number."""
 
     def typer(x: Any, y: Any) -> Any:
-        if _vector in (x, y) and all(kind in (_vector, _f64) for kind in (x, y)):
-            return _vector(x, y)
+        if vector in (x, y) and all(kind in (vector, number) for kind in (x, y)):
+            return vector(x, y)
         return None
 
     def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        x, y = (_spread(builder, value) for value in values)
+        x, y = (spread(builder, value, vector.llvm) for value in values)
         return getattr(builder, name)(x, y)
 
     type_callable(operation)(lambda _: typer)
-    for kinds in ((_vector, _vector), (_vector, _f64), (_f64, _vector)):
+    for kinds in ((vector, vector), (vector, number), (number, vector)):
         lower_builtin(operation, *kinds)(lower)  # type: ignore[no-untyped-call]
 
 
-for _operation, _name in (
-    (operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul"), (operator.truediv, "fdiv"),
-    (operator.iadd, "fadd"), (operator.isub, "fsub"), (operator.imul, "fmul"), (operator.itruediv, "fdiv"),
-):  # fmt: skip
-    _arithmetic(_operation, _name)
+def define_arithmetic(vector: VectorType, number: Any) -> None:
+    """+, -, *, / and `fma` of vectors, or of vectors and numbers."""
+    for name in ("add", "sub", "mul", "truediv"):
+        for operation in (getattr(operator, name), getattr(operator, f"i{name}")):
+            _arithmetic(vector, number, operation, f"f{name.removeprefix('true')}")
+
+    def typer(x: Any, y: Any, z: Any) -> Any:
+        kinds = (x, y, z)
+        if vector in kinds and all(kind in (vector, number) for kind in kinds):
+            return vector(*kinds)
+        return None
+
+    def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        short = "f64" if vector.llvm.element == _several.element else "f32"
+        name = f"llvm.fma.v{vector.llvm.count}{short}"
+        return intrinsic(builder, name, vector.llvm, *(spread(builder, v, vector.llvm) for v in values))
+
+    type_callable(fma)(lambda _: typer)
+    for kinds in product((vector, number), repeat=3):
+        if vector in kinds:
+            lower_builtin(fma, *kinds)(lower)  # type: ignore[no-untyped-call]
+
+
+define_arithmetic(doubles, _f64)
 
 
 @type_callable(operator.neg)
 def _type_of_neg(context: Any) -> Any:
-    return lambda x: _vector(_vector) if x == _vector else None
+    return lambda x: doubles(doubles) if x == doubles else None
 
 
-@lower_builtin(operator.neg, _vector)  # type: ignore[no-untyped-call]
+@lower_builtin(operator.neg, doubles)  # type: ignore[no-untyped-call]
 def _lower_neg(context: Any, builder: Any, signature: Any, values: Any) -> Any:
     return builder.fneg(values[0])
-
-
-@type_callable(fma)
-def _type_of_fma(context: Any) -> Any:
-    def typer(x: Any, y: Any, z: Any) -> Any:
-        kinds = (x, y, z)
-        if _vector in kinds and all(kind in (_vector, _f64) for kind in kinds):
-            return _vector(*kinds)
-        return None
-
-    return typer
-
-
-def _lower_fma(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-    return _intrinsic(builder, f"llvm.fma.v{WIDTH}f64", _several, *(_spread(builder, v) for v in values))
-
-
-for _kinds in product((_vector, _f64), repeat=3):
-    if _vector in _kinds:
-        lower_builtin(fma, *_kinds)(_lower_fma)  # type: ignore[no-untyped-call]

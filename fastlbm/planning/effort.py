@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ..kernels.arm_rounds import RoundEffort
 from ..kernels.arm_search import ArmEffort
+from ..kernels.arm_spans import spans_pay
 from ..kernels.lanes import LANES
 from ..kernels.memory import Memory
 from ..kernels.powers import GENERAL
@@ -225,25 +226,30 @@ def round_arms(d: int, m: int, K: int, n: int, *, bonus: bool) -> RoundEffort:
     (True, True)
     """
     # What is done around the search takes more than a millisecond, and sorting arms one for a thousand.
-    budget = max(7.1e3 * spectrum_seconds(d) - 1.5e-3 - 1e-6 * K, 3e3 * spectrum_seconds(d))
+    budget = max(8.0e3 * spectrum_seconds(d) - 1.5e-3 - 1e-6 * K, 3e3 * spectrum_seconds(d))
     few = 2
     while few < min(K, 24):
         seconds, values = program_seconds(few + 1, m, n, bonus), (few + 1.0) ** m * (n - m + 1)
-        if seconds > (0.08 if d < 8 else 0.04) * budget or values > _FEW_VALUES:
+        if seconds > 0.04 * budget or values > _FEW_VALUES:
             break
         few += 1
-    # Where windows do not fill the space, good blocks repeat a cycle; else programs and stretches find more.
-    return RoundEffort(
+    effort = RoundEffort(
         budget=budget,
-        cycles=0.3,
-        mixed=0.55 if d > 2 * m else 0.0,
-        slow=0.75 if d > 2 * m else 0.0,
-        sweeps=4 if d > 2 * m else 6,
-        stretch=8,
+        cycles=0.35,
+        mixed=0.55,
+        slow=0.75,
+        sweeps=6,
+        stretch=6,
+        hot=0.06,
         programs=0.15,
         few=min(few, K),
         program=program_seconds(few, m, n, bonus),
     )
+    if spans_pay(d, m):
+        return effort
+    # More actions in a window than directions: good blocks need not repeat a cycle, and arms change together.
+    effort = effort._replace(cycles=0.3, mixed=0.0, slow=0.6, hot=0.8 / d)
+    return effort if few > 2 * m + 1 else effort._replace(cycles=0.2, programs=0.0, few=0)
 
 
 def program_seconds(few: int, m: int, n: int, bonus: bool) -> float:
@@ -257,15 +263,21 @@ def program_seconds(few: int, m: int, n: int, bonus: bool) -> float:
     return float(0.4e-9 * few ** (m + 1) * (n - m) + windows * window)
 
 
-def round_visit(d: int, m: int, K: int, *, poles: int, bonus: bool) -> float:
-    """About how long `arm_rounds` takes to look at a position of a block of K arms (measured).
+def round_visit(d: int, m: int, K: int, *, poles: int, bonus: bool) -> tuple[float, float]:
+    """About how long `arm_rounds` takes for a look at a position of K arms, and for an exact one (measured).
 
-    >>> round_visit(8, 4, 400, poles=2, bonus=False) < round_visit(32, 4, 400, poles=2, bonus=True) < 1e-4
+    >>> round_visit(8, 4, 400, poles=2, bonus=False) < round_visit(32, 4, 4000, poles=2, bonus=True) < (1e-4,)
     True
     """
-    arm = (0.8 + (0.046 if bonus else 0.026) * d * (d + 2)) * 1e-9
-    alone = 1.0 + m * m * (0.04 + 0.02 * poles) * (1.8 if bonus else 1.0)
-    return (alone + 0.05 * d + (8e-4 if bonus else 4e-4) * d * d * m) * 1e-6 + K * arm
+    if spans_pay(d, m):
+        arm = 1.0 + 0.94 * m + 0.16 * m * m + 0.03 * d if bonus else 0.9 + 0.36 * m + 0.08 * m * m + 0.017 * d
+        alone, exact = 1.2 + m * m * (0.085 + 0.02 * poles) * (1.4 if bonus else 1.0), 3.0
+    else:
+        arm = 0.9 + 0.029 * d * (d + 1) if bonus else 0.7 + 0.0235 * d * (d + 1)
+        vectors = (m * poles + 7) // 8
+        alone, exact = 0.55 + (0.0077 * vectors + (0.005 if bonus else 0.0)) * d * d, 1.8 + 0.03 * d * d
+    visit = alone * 1e-6 + K * arm * 1e-9
+    return visit, visit + exact * 1e-6
 
 
 def _few_seconds(memory: Memory, few: int, n: int, bonus: bool) -> float:

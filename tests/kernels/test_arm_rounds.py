@@ -11,18 +11,37 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastlbm as lbm
-from fastlbm.kernels import arm_annealing, arm_programs, arm_rounds, arm_screens, arm_worth
+from fastlbm.kernels import (
+    arm_annealing,
+    arm_catalogue,
+    arm_looks,
+    arm_programs,
+    arm_rounds,
+    arm_screens,
+    arm_tables,
+    arm_worth,
+)
 from fastlbm.kernels._jit import kernel
 from fastlbm.kernels.arm_annealing import Heat
 from fastlbm.kernels.arm_poles import GRID, fit_poles
 from fastlbm.kernels.arm_rounds import Ground, RoundEffort
+from fastlbm.kernels.arm_tables import Tables
 from fastlbm.kernels.arm_worth import Arms, Poles, Shape
 from fastlbm.planning.finite.rounds import poles_of
 from fastlbm.planning.finite.states import Model
 from tests import naive, problems
 
 EFFORT = RoundEffort(
-    budget=4e-3, cycles=0.3, mixed=0.5, slow=0.6, sweeps=4, stretch=4, programs=0.3, few=4, program=1e-4
+    budget=4e-3,
+    cycles=0.3,
+    mixed=0.5,
+    slow=0.6,
+    sweeps=4,
+    stretch=4,
+    hot=0.1,
+    programs=0.3,
+    few=4,
+    program=1e-4,
 )
 
 pytestmark = pytest.mark.nojit
@@ -32,7 +51,7 @@ def catalogue_of(K: int, d: int, beta: float, seed: int) -> tuple[Any, np.ndarra
     """A catalogue, theta and V^-1."""
     rng = np.random.default_rng([K, d, seed])
     arms, theta, V_inv = problems.ball(K, d, rng), rng.normal(size=d), problems.precision(d, rng)
-    return arm_annealing.make_catalogue(arms, theta, V_inv, beta), theta, V_inv
+    return arm_catalogue.make_catalogue(arms, theta, V_inv, beta), theta, V_inv
 
 
 def ground_of(catalogue: Any, numbers: np.ndarray, past: int = 0) -> Ground:
@@ -40,10 +59,21 @@ def ground_of(catalogue: Any, numbers: np.ndarray, past: int = 0) -> Ground:
     K = len(catalogue.A) - past
     rows, A = np.append(numbers, np.arange(K, K + past)), catalogue.A[numbers]
     parts = {name: getattr(catalogue, name)[rows] for name in ("A", "VA", "theta", "squares", "widths")}
-    gains = np.full(len(numbers), -np.inf)
     return Ground(
-        catalogue._replace(**parts), arm_screens.columns_of(A), numbers, gains, visit=4e-6, exact=6e-6
+        catalogue=catalogue._replace(**parts),
+        columns=arm_tables.columns_of(A),
+        products=arm_screens.products_of(A, catalogue.size),
+        numbers=numbers,
+        draws=arm_annealing.make_draws(np.full(len(numbers), -np.inf)),
+        visit=4e-6,
+        exact=6e-6,
     )
+
+
+def desk_of(ground: Ground, m: int, n: int, p: int) -> Any:
+    """Scratch for blocks of n arms."""
+    K = len(ground.numbers)
+    return arm_looks.make_desk(ground.catalogue, ground.columns, ground.products, K, m, n, p)
 
 
 def arms_of(catalogue: Any, numbers: np.ndarray) -> Arms:
@@ -137,21 +167,24 @@ def test_worths_of_all_arms(m: int, d: int, gamma: float, beta: float, wrap: boo
 
 
 @kernel
-def screened(catalogue, arms, poles, shape, block, j, room, forms, scores) -> None:
-    """The scores of all arms at position j of a block whose inner products `arms` has."""
-    rows = np.arange(shape.n)
-    free = arm_worth.prepare_at(arms, poles, shape, rows, rows, j, room)
-    arm_screens.fill_forms(catalogue.A, catalogue.VA, arms, poles, shape, block, j, free, room, forms)
-    arm_screens.screen(arm_screens.columns_of(catalogue.A), forms, catalogue.beta, scores)
-
-
-@kernel
 def drawn(scores, temperature, count, rng) -> np.ndarray:
-    found = np.zeros(count, dtype=np.int64)
-    lanes, table = np.zeros(arm_screens.STRIP), np.full((1, scores.shape[0] + 3), np.inf)
-    table[0, : scores.shape[0]] = scores
-    arm_screens.propose(table, temperature, np.zeros(scores.shape[0]), lanes, found, rng)
+    found, K, group = np.zeros(count, dtype=np.int64), scores.shape[0], arm_screens.GROUP
+    groups = (K + group - 1) // group
+    table, weights = np.zeros((groups, group), np.float32), np.full((groups + 1, group), np.inf, np.float32)
+    for k in range(groups * group):
+        table[k // group, k % group] = scores[k] if k < K else np.inf
+    arm_screens.propose(table, K, temperature, weights, found, rng)
     return found
+
+
+def assert_right(tables: Tables, catalogue: Any, block: np.ndarray, K: int) -> None:
+    """The rows of the tables at all positions of a block are what they should be."""
+    A = catalogue.A[:K]
+    np.testing.assert_allclose(tables.rows[tables.at, :K], catalogue.A[block] @ A.T, rtol=0, atol=1e-12)
+    assert not tables.rows[:, K:].any()
+    assert tables.under.shape[0] == (tables.rows.shape[0] if catalogue.beta else 0)
+    if catalogue.beta:
+        np.testing.assert_allclose(tables.under[tables.at, :K], catalogue.VA[block] @ A.T, rtol=0, atol=1e-12)
 
 
 def score_of(catalogue, theta, V_inv, poles: Poles, m: int, block: np.ndarray, wrap: bool, j: int):
@@ -182,28 +215,6 @@ def score_of(catalogue, theta, V_inv, poles: Poles, m: int, block: np.ndarray, w
     return own
 
 
-@settings(max_examples=12, deadline=None)
-@given(
-    m=st.integers(1, 5),
-    d=st.sampled_from([1, 3, 8, 9]),
-    gamma=st.sampled_from([-2.0, -0.7, -3.0]),
-    beta=st.sampled_from([0.0, 0.6]),
-    wrap=st.booleans(),
-    seed=st.integers(0, 100),
-)
-def test_screens(m: int, d: int, gamma: float, beta: float, wrap: bool, seed: int) -> None:
-    K, n, rng = 5 + 32 * (seed % 2), m + 1 + seed % 4, np.random.default_rng(seed)
-    catalogue, theta, V_inv = catalogue_of(K, d, beta, seed)
-    poles, shape = poles_for(m, gamma), Shape(m, n, wrap)
-    block, j, room = rng.integers(K, size=n), int(rng.integers(n)), arm_worth.make_room(m, 3)
-    forms = arm_screens.make_forms(theta, V_inv, m, 3)
-    scores = np.zeros(((K + arm_screens.GROUP - 1) // arm_screens.GROUP, arm_screens.GROUP))
-    arms = arms_of(catalogue, block)
-    screened(catalogue, arms, poles, shape, block, j, room, forms, scores)
-    expected = score_of(catalogue, theta, V_inv, poles, m, block, wrap, j)
-    np.testing.assert_allclose(scores.ravel()[:K], expected, rtol=1e-6, atol=1e-7)
-
-
 @pytest.mark.parametrize("K", [1, 5, 64, 150])
 def test_arms_are_drawn_by_their_scores(K: int) -> None:
     rng, count = np.random.default_rng(K), 4000
@@ -218,27 +229,33 @@ def test_arms_are_drawn_by_their_scores(K: int) -> None:
 
 @pytest.mark.parametrize(("wrap", "head"), [(False, 0), (False, 2), (True, 0)])
 @pytest.mark.parametrize("beta", [0.0, 0.5])
-def test_annealing_without_temperature_loses_nothing(wrap: bool, head: int, beta: float) -> None:
-    K, d, m, n, rng = 30, 3, 2, 7, np.random.default_rng(3)
+@pytest.mark.parametrize(("d", "m"), [(3, 2), (3, 1)])  # by inverses, by inner products
+def test_annealing_without_temperature_loses_nothing(
+    d: int, m: int, wrap: bool, head: int, beta: float
+) -> None:
+    K, n, rng = 30, 7, np.random.default_rng(3)
     catalogue, theta, V_inv = catalogue_of(K, d, beta, seed=4)
     poles, shape, room = poles_for(m, -2.0), Shape(m, n, wrap), arm_worth.make_room(m, 3)
-    desk = arm_annealing.make_desk(catalogue, arm_screens.columns_of(catalogue.A), K, m, n, 3)
-    block, gains = rng.integers(K, size=n), np.full(K, -np.inf)
+    ground = ground_of(catalogue, np.arange(K))
+    desk, block, draws = desk_of(ground, m, n, 3), rng.integers(K, size=n), ground.draws
     values, before = [value_of(catalogue, theta, V_inv, poles, m, block, wrap)], block[:head].copy()
     for sweeps, count in ((0, n - head), (0, n - head), (3, 3), (0, n - head)):
         heat = Heat(0.1, 0.01, sweeps)
-        seen = arm_annealing.anneal(
-            catalogue, poles, shape, block, head, head, count, heat, desk, gains, room, rng
+        value, seen = arm_annealing.anneal(
+            catalogue, poles, shape, block, head, head, count, heat, desk, draws, room, rng
         )
         values.append(value_of(catalogue, theta, V_inv, poles, m, block, wrap))
+        assert value == pytest.approx(values[-1], rel=1e-8)
         assert seen > 0
         if not sweeps:
             assert values[-1] >= values[-2] - 1e-12
         assert set(block) <= set(range(K))
         np.testing.assert_array_equal(block[:head], before)
-        np.testing.assert_allclose(desk.arms.G[:n, :n], catalogue.A[block] @ catalogue.A[block].T)
+        if d > 2 * m:
+            np.testing.assert_allclose(desk.arms.G[:n, :n], catalogue.A[block] @ catalogue.A[block].T)
+            assert_right(desk.tables, catalogue, block, K)
     assert values[1] > values[0]
-    assert np.isfinite(gains).sum() >= 8
+    assert np.isfinite(draws.gains).sum() >= 8
     # No change of one arm is worth much more than what is left.
     best = max(
         value_of(catalogue, theta, V_inv, poles, m, np.append(np.append(block[:j], k), block[j + 1 :]), wrap)
@@ -292,9 +309,9 @@ def test_the_best_block_is_found(K: int, d: int, m: int, L: int, some: int, beta
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.5])
-@pytest.mark.parametrize(("cycles", "warm"), [(0.3, 0), (0.3, 1), (0.0, 2)])
-def test_the_best_arms_after_others_are_found(cycles: float, warm: int, beta: float) -> None:
-    K, d, m, L = 5, 3, 2, 4
+@pytest.mark.parametrize(("cycles", "warm", "d"), [(0.3, 0, 3), (0.3, 1, 3), (0.0, 2, 3), (0.0, 1, 5)])
+def test_the_best_arms_after_others_are_found(cycles: float, warm: int, d: int, beta: float) -> None:
+    K, m, L = 5, 2, 4
     catalogue, theta, V_inv = catalogue_of(K + m, d, beta, seed=3)
     poles, past, rng = poles_for(m, -2.0), K + np.arange(m), np.random.default_rng(0)
     ground = ground_of(catalogue, np.arange(K), past=m)

@@ -6,11 +6,14 @@ import numpy as np
 
 from ..._base.interrupts import interruptible
 from ..._base.types import Array
-from ...kernels.arm_annealing import make_catalogue
+from ...kernels.arm_annealing import make_draws
+from ...kernels.arm_catalogue import make_catalogue
 from ...kernels.arm_poles import GRID, fit_poles
 from ...kernels.arm_rounds import Ground, RoundEffort, search_rounds
-from ...kernels.arm_screens import columns_of
+from ...kernels.arm_screens import products_of
 from ...kernels.arm_search import ArmEffort
+from ...kernels.arm_spans import spans_pay
+from ...kernels.arm_tables import columns_of
 from ...kernels.arm_worth import Poles
 from ...kernels.memory import GRAM_FROM, isotropic_scale
 from ...kernels.optimism import Belief
@@ -96,24 +99,28 @@ def find_by_rounds(
 def rounds_like(effort: ArmEffort, model: Model, poles: Poles, bonus: bool) -> RoundEffort:
     """Rounds that take about as long as the other search with this effort does."""
     cycles = effort.cycles * effort.cycle_visits
-    visit = round_visit(model.d, model.m, model.K, poles=len(poles.shifts), bonus=bonus)
+    visit, _ = round_visit(model.d, model.m, model.K, poles=len(poles.shifts), bonus=bonus)
     share = cycles / (effort.visits + cycles)
     budget = _LOOKS * (effort.visits + cycles) * visit
-    return RoundEffort(budget=budget, cycles=share, mixed=0.5, slow=0.0, sweeps=4, stretch=4)
+    return RoundEffort(budget=budget, cycles=share, mixed=0.5, slow=0.0, sweeps=4, stretch=4, hot=0.06)
 
 
 def ground_of(model: Model, belief: Belief, poles: Poles, numbers: Index, past: Array) -> Ground:
     """The ground of some of the arms, with actions of the past (m, d) or (0, d) behind them."""
     own = np.ascontiguousarray(model.arms[numbers])
-    bonus, count = belief.beta > 0.0, len(poles.shifts)
-    visit = round_visit(model.d, model.m, len(numbers), poles=count, bonus=bonus)
+    catalogue = make_catalogue(np.concatenate((own, past)), belief.theta, belief.V_inv, belief.beta)
+    visit, exact = round_visit(
+        model.d, model.m, len(numbers), poles=len(poles.shifts), bonus=belief.beta > 0.0
+    )
+    spans = spans_pay(model.d, model.m)
     return Ground(
-        catalogue=make_catalogue(np.concatenate((own, past)), belief.theta, belief.V_inv, belief.beta),
-        columns=columns_of(own),
+        catalogue=catalogue,
+        columns=columns_of(own if spans else own[:0]),
+        products=products_of(own[:0] if spans else own, catalogue.size),
         numbers=numbers,
-        gains=np.full(len(numbers), -np.inf),
+        draws=make_draws(np.full(len(numbers), -np.inf)),
         visit=visit,
-        exact=visit + 3e-6,
+        exact=exact,
     )
 
 
