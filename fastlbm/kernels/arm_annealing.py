@@ -15,14 +15,11 @@ from ._jit import kernel, kernel_internal
 from ._types import Flags, Integers, SingleRows, Vector
 from .arm_catalogue import Catalogue
 from .arm_looks import Desk, best_of_tried, by_inverses, look, start, take, value_of
-from .arm_scores import shortlist
 from .arm_screens import GROUP, propose
 from .arm_worth import Poles, Room, Shape
 
 #: Sweeps without temperature behind those of annealing.
 STILL = 2
-#: Arms that count as useful at one position.
-USEFUL = 8
 #: After so many sweeps inverses are taken anew: each change adds a rounding.
 RENEWED = 8
 
@@ -39,9 +36,7 @@ class Draws(NamedTuple):
     """Scratch for arms that are drawn among K, and what is learned of them."""
 
     weights: SingleRows  # (groups+1, GROUP)
-    found: Integers  # (USEFUL+1,)
-    best: Vector  # (USEFUL+1,)
-    gains: Vector  # (K,) the least that an arm loses at a position where it is among the USEFUL best
+    gains: Vector  # (K,) the least that an arm was seen to lose at a position
 
 
 @kernel
@@ -49,8 +44,6 @@ def make_draws(gains: Vector) -> Draws:
     """The gains are changed in place."""
     return Draws(
         weights=np.zeros(((gains.shape[0] + GROUP - 1) // GROUP + 1, GROUP), dtype=np.float32),
-        found=np.zeros(USEFUL + 1, dtype=np.int64),
-        best=np.zeros(USEFUL + 1),
         gains=gains,
     )
 
@@ -73,7 +66,7 @@ def anneal(
     """So many positions of a block (n,) or cycle from `first` on are annealed, in place.
 
     Behind it come sweeps without temperature over the whole block but for its `head`, which stays. In
-    the first of them it is learned which arms are useful. Returns the value, of a cycle that of a period,
+    the first of them the gains are learned. Returns the value, of a cycle that of a period,
     and how many looks without temperature there were.
     """
     n, K, temperature, seen, one = shape.n, desk.K, heat.hot / catalogue.unit, 0, desk.tried[:1]
@@ -97,7 +90,7 @@ def anneal(
                 chosen = best_of_tried(catalogue, poles, shape, block, j, free, desk, room)
                 fresh[j], seen = True, seen + 1
                 if sweep == heat.sweeps:
-                    _note(desk.scores, block[j], catalogue.unit, draws)
+                    _note(desk.scores, block[j], catalogue.unit, draws.gains)
             if chosen != block[j]:
                 take(catalogue, poles, shape, block, j, chosen, desk)
                 _spoil(shape, fresh, j)
@@ -114,9 +107,8 @@ def _spoil(shape: Shape, fresh: Flags, j: int) -> None:
 
 
 @kernel_internal
-def _note(table: SingleRows, now: int, unit: float, draws: Draws) -> None:
-    """The gains of the arms that are useful where one is chosen now."""
-    scores, gains = table.reshape(table.size)[: draws.gains.shape[0]], draws.gains
-    for s in range(shortlist(scores, now, draws.found, draws.best)):
-        x = draws.found[s]
-        gains[x] = max(gains[x], (scores[x] - scores[now]) * unit)
+def _note(table: SingleRows, now: int, unit: float, gains: Vector) -> None:
+    """What arms lose at a position where one of them is now."""
+    base = table[now // GROUP, now % GROUP]
+    for k in range(gains.shape[0]):
+        gains[k] = max(gains[k], (table[k // GROUP, k % GROUP] - base) * unit)

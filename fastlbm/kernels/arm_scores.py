@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from ._jit import kernel, kernel_internal, kernel_norefcount
-from ._types import Integers, Matrix, Rows, SingleRows, Vector
+from ._types import Integers, Matrix, Rows, Vector
 from .arithmetic import column
 from .optimism import O3M, Belief
 from .powers import POWER, settled
@@ -237,7 +237,7 @@ def _row(A: Rows, i: int, first: int, n: int, H: Matrix, shift: float, scratch: 
 
 
 @kernel_norefcount
-def shortlist(scores: Vector | SingleRows, now: int, found: Integers, best: Vector) -> int:
+def shortlist(scores: Vector, now: int, found: Integers, best: Vector) -> int:
     """found gets the arm `now` and behind it the arms with the largest scores (K,); returns how many."""
     most, count = found.shape[0], 1
     found[0] = now

@@ -255,7 +255,7 @@ def test_annealing_without_temperature_loses_nothing(
             np.testing.assert_allclose(desk.arms.G[:n, :n], catalogue.A[block] @ catalogue.A[block].T)
             assert_right(desk.tables, catalogue, block, K)
     assert values[1] > values[0]
-    assert np.isfinite(draws.gains).sum() >= 8
+    assert np.isfinite(draws.gains).all()
     # No change of one arm is worth much more than what is left.
     best = max(
         value_of(catalogue, theta, V_inv, poles, m, np.append(np.append(block[:j], k), block[j + 1 :]), wrap)
