@@ -69,7 +69,6 @@ def main(arguments: list[str] | None = None) -> int:
     suites = {
         "kernels": windows,
         "plans": plans,
-        "arms": arms,
         "learners": learners,
         "selection": selection,
         "choices": choices,
@@ -81,7 +80,7 @@ def main(arguments: list[str] | None = None) -> int:
         "live": live,
         "startup": startup,
     }
-    for name, module in (("headline", headline), ("track", track), ("report", report)):
+    for name, module in (("headline", headline), ("track", track), ("report", report), ("arms", arms)):
         command = commands.add_parser(name, help=(module.__doc__ or "").partition("\n")[0])
         module.add_arguments(command)
         command.set_defaults(run=module.main)
