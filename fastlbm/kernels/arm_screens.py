@@ -103,37 +103,21 @@ def screen(products: SingleRows, f: Forms, beta: float, size: float, unit: float
         own, lost, scale = single_zeros(), single_zeros(), single_zeros() + np.float32(1.0)
         own_h, lost_h, scale_h, width, width_h = own, lost, scale, own, own
         for i in range(d):
-            q = small[0, i]
-            own, own_h = (
-                fma(q, load_singles(products, o + i, 0), own),
-                fma(q, load_singles(products, o + i, h), own_h),
-            )
+            a, b = load_singles(products, o + i, 0), load_singles(products, o + i, h)
+            own, own_h = fma(small[0, i], a, own), fma(small[0, i], b, own_h)
         if beta > 0.0:
             for i in range(d, rows):
-                a, b, Q, R, W = (
-                    load_singles(products, o + i, 0),
-                    load_singles(products, o + i, h),
-                    small[0, i],
-                    small[1, i],
-                    small[2, i],
-                )
+                a, b = load_singles(products, o + i, 0), load_singles(products, o + i, h)
+                Q, R, W = small[0, i], small[1, i], small[2, i]
                 lost, scale, width = fma(Q, a, lost), fma(R, a, scale), fma(W, a, width)
                 lost_h, scale_h, width_h = fma(Q, b, lost_h), fma(R, b, scale_h), fma(W, b, width_h)
             own, own_h = own + root(at_least(width, 0.0)), own_h + root(at_least(width_h, 0.0))
         else:
             for i in range(d, rows):
-                a, b, Q, R = (
-                    load_singles(products, o + i, 0),
-                    load_singles(products, o + i, h),
-                    small[0, i],
-                    small[1, i],
-                )
-                lost, scale, lost_h, scale_h = (
-                    fma(Q, a, lost),
-                    fma(R, a, scale),
-                    fma(Q, b, lost_h),
-                    fma(R, b, scale_h),
-                )
+                a, b = load_singles(products, o + i, 0), load_singles(products, o + i, h)
+                Q, R = small[0, i], small[1, i]
+                lost, scale = fma(Q, a, lost), fma(R, a, scale)
+                lost_h, scale_h = fma(Q, b, lost_h), fma(R, b, scale_h)
         store_singles(scores, g, 0, own - lost / scale)
         store_singles(scores, g, h, own_h - lost_h / scale_h)
 

@@ -325,7 +325,6 @@ def test_the_best_arms_after_others_are_found(cycles: float, warm: int, d: int, 
 
 @pytest.mark.parametrize(("d", "m", "gamma"), [(1, 3, -4.0), (3, 2, -2.5), (5, 2, -2.5), (9, 4, -3.3)])
 def test_a_plan_after_a_history_is_the_best_and_says_so(d: int, m: int, gamma: float) -> None:
-    """By rounds where d > 2m, by the other search elsewhere."""
     rng = np.random.default_rng([d, m])
     A = rng.normal(size=(18, d))
     A /= 1.05 * np.linalg.norm(A, axis=1, keepdims=True).max()

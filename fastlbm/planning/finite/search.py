@@ -52,13 +52,9 @@ def find(
     warm: Index | None = None,
     effort: ArmEffort | None = None,
 ) -> tuple[Index, float]:
-    """The best n arms that the search finds, and their value; with `before` (m, d), after these actions.
-
-    After a history rounds serve where d > 2m alone: elsewhere the other search earns more (measured).
-    """
+    """The best n arms that the search finds, and their value; with `before` (m, d), after these actions."""
     bonus = belief.beta > 0.0
-    other = wrap or model.varying or belief.kind != O3M or (before is not None and model.d <= 2 * model.m)
-    poles = None if other else poles_of(model)
+    poles = None if wrap or model.varying or belief.kind != O3M else poles_of(model)
     if poles is not None:
         rounds = None if effort is None else rounds_like(effort, model, poles, bonus)
         starts = np.zeros((0, n), dtype=np.int64) if warm is None else warm
