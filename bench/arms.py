@@ -201,6 +201,7 @@ def main(options: argparse.Namespace) -> None:
         quality(name)
     print("catalogues, gamma=-2, sigma=0.1")
     songs(200, 16, 4, 1500)
+    songs(200, 5, 4, 1500)
     songs(10_000, 32, 4, 60)
     latency()
     few()
