@@ -19,10 +19,11 @@ from ._jit import kernel, kernel_internal, kernel_nested
 from ._types import Integers, Rows, SingleRows, Vector
 from .arm_annealing import Draws, Heat, anneal
 from .arm_catalogue import Catalogue, arms_of
+from .arm_choice import add_weights, choose
 from .arm_looks import Desk, make_desk
 from .arm_programs import Program, make_program, plan_of_few
 from .arm_search import NEVER
-from .arm_worth import Arms, Poles, Room, Shape, make_room
+from .arm_worth import Poles, Room, Shape, make_room
 from .search import largest_at
 
 #: Blocks that are kept, and cycles.
@@ -44,8 +45,8 @@ TRIES, NEAR = 16, 0.95
 SLOW = 2
 #: How much an arm may lose in a block to be drawn for a program, in what a step of a good cycle is worth.
 LOOSE = 0.03
-#: Arms of a program that are not of blocks; programs of the arms of cycles; how many in vain come at first.
-OTHERS, FIRST, FAILED = 4, 2, 3
+#: Programs of the arms of cycles; how many in vain come at first.
+FIRST, FAILED = 2, 3
 #: Of the stretches, those that are whole blocks; of the blocks that they are of, those that are the best one.
 LONG, BEST = 0.3, 0.5
 
@@ -275,72 +276,6 @@ def _anneal_slowly(
         block[t] = narrow.numbers[block[t]]
 
 
-@kernel_internal
-def _add_weights(weights: Vector, arms: Integers, n: int, numbers: Integers, share: float) -> None:
-    """The arms of a block or cycle of n count for a program."""
-    for t in range(n):
-        weights[numbers[arms[t]]] = max(weights[numbers[arms[t]]], 0.0) + share
-
-
-@kernel_nested
-def _choose(
-    catalogue: Catalogue,
-    weights: Vector,
-    gains: Vector,
-    loose: float,
-    few: Integers,
-    rng: np.random.Generator,
-) -> None:
-    """few (k,): some arms near to those with weight, which stand for them, and others that lose little."""
-    K, k, count = weights.shape[0], few.shape[0], 0
-    for x in range(K):
-        count += weights[x] > -math.inf
-    held, w, far = np.empty(count, dtype=np.int64), np.empty(count), np.full(count, 4.0)
-    count = 0
-    for x in range(K):
-        if weights[x] > -math.inf:
-            held[count], w[count] = x, weights[x] * (0.5 + rng.random())
-            count += 1
-        weights[x] = gains[x] / loose - math.log(-math.log(max(rng.random(), 1e-300)) + 1e-300)
-    arms, stand = arms_of(catalogue, held), min(max(k - OTHERS, min(k, 3)), count)
-    for s in range(k):
-        top = _next_stand(arms, w, far, held, weights) if s < stand else -1
-        few[s] = held[top] if top >= 0 else _largest_left(weights)
-        weights[few[s]] = math.inf
-        for c in range(count if top >= 0 else 0):
-            far[c] = min(far[c], _apart(arms, c, top))
-
-
-@kernel_internal
-def _next_stand(arms: Arms, w: Vector, far: Vector, held: Integers, weights: Vector) -> int:
-    """The arm that brings the arms, by their weights w, nearest to one that stands for them."""
-    best, top, count = -1.0, 0, held.shape[0]
-    for c in range(count):
-        gain = 1e-9 * w[c]
-        for s in range(count):
-            gain += w[s] * max(far[s] - _apart(arms, s, c), 0.0)
-        if gain > best and weights[held[c]] < math.inf:
-            best, top = gain, c
-    return top
-
-
-@kernel_internal
-def _apart(arms: Arms, x: int, y: int) -> float:
-    """How far two arms are apart, squared, relative to their size."""
-    size = max(arms.squares[x] + arms.squares[y], 1e-300)
-    return (size - 2.0 * arms.G[x, y]) / size
-
-
-@kernel_internal
-def _largest_left(weights: Vector) -> int:
-    """Where the largest weight is that is not infinite."""
-    top = -1
-    for x in range(weights.shape[0]):
-        if weights[x] < math.inf and (top < 0 or weights[x] > weights[top]):
-            top = x
-    return top
-
-
 @kernel_nested
 def _program(
     wide: Ground,
@@ -364,9 +299,9 @@ def _program(
         second = _one_of(found, found.lengths[first], of_cycles + 1, rng)
     else:
         numbers = wide.numbers
-    _add_weights(weights, found.arms[first], found.lengths[first], numbers, 1.0)
-    _add_weights(weights, found.arms[second], found.lengths[second], numbers, 0.5)
-    _choose(wide.catalogue, weights, wide.draws.gains, LOOSE * state.unit, few, rng)
+    add_weights(weights, found.arms[first], found.lengths[first], numbers, 1.0)
+    add_weights(weights, found.arms[second], found.lengths[second], numbers, 0.5)
+    choose(wide.catalogue, weights, wide.draws.gains, LOOSE * state.unit, few, rng)
     arms, everything = arms_of(wide.catalogue, few), np.arange(few.shape[0])
     plan = plan_of_few(arms, poles, program, everything, state.room)[0]
     for t in range(n):
