@@ -1,4 +1,4 @@
-"""The few arms of a dynamic program: owns which ones are chosen, from those of good blocks and from others."""
+"""The few arms of a dynamic program: owns which ones are chosen, from good blocks and from others."""
 
 from __future__ import annotations
 
