@@ -115,18 +115,19 @@ def value_of(catalogue, theta, V_inv, poles: Poles, m: int, block: np.ndarray, w
     return float(total)
 
 
-@pytest.mark.parametrize("gamma", [-0.4, -0.7, -1.0, -1.5, -2.0, -2.3, -3.0])
+@pytest.mark.parametrize("gamma", [-0.4, -0.7, -1.0, -1.5, -2.0, -2.3, -3.0, -6.0])
 @pytest.mark.parametrize("c", [1.0, 0.25])
 def test_powers_as_sums_of_inverses(gamma: float, c: float) -> None:
     errors = []
-    for count in (1, 2, 3):
+    for count in (1, 2, 3, 4):
         s, w, error = fit_poles(gamma, c, 5.0 * c, count, GRID)
         x = np.linspace(c, 5.0 * c, 200)
         worst = np.abs((w / (x[:, None] + s)).sum(1) - x**gamma).max() / c**gamma
         assert worst <= 1.5 * error + 1e-9  # between the points it is matched at as well
         errors.append(error)
-    assert errors[2] < 2e-4
-    assert errors[2] <= errors[1] + 1e-12 <= errors[0] + 1e-11
+    assert errors[2] < (2e-4 if gamma > -4.0 else 3e-2)
+    assert errors[3] < 2e-3
+    assert errors[3] <= errors[2] + 1e-12 <= errors[1] + 1e-11 <= errors[0] + 1e-10
     if gamma == -1.0:
         assert errors[0] < 1e-12
 
@@ -343,5 +344,8 @@ def test_which_memories_poles_serve() -> None:
     assert poles_of(Model(arms, m=3, gamma=-2.0, A0=0.5 * np.eye(3))) is not None
     assert poles_of(Model(arms, m=3, gamma=-2.0, A0=np.diag([1.0, 2.0, 1.0]))) is None
     assert poles_of(Model(arms, m=3, gamma=0.5, A0=None)) is None
+    steep = poles_of(Model(arms, m=5, gamma=-6.0, A0=None))
+    assert steep is not None
+    assert len(steep.shifts) == 4
     assert poles_of(Model(arms, m=7, gamma=-2.0, A0=None)) is None
     assert poles_of(Model(100.0 * arms, m=3, gamma=-2.0, A0=None)) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from ..._base.interrupts import interruptible
@@ -26,8 +28,8 @@ from .states import Model, ucb
 _LONGEST = 6
 #: An error of the power that is small enough, relative to its largest value; and one that still serves.
 _FINE, _COARSE = 6e-4, 5e-3
-#: Poles at the most.
-_MOST = 3
+#: Poles at the most: powers below -4 need four.
+_MOST = 4
 #: Sets of fewer arms have few good blocks, far apart: the other search finds them more often.
 _FEWEST = 16
 #: How much of what the best arm earns without memory an arm does that is searched for in cycles.
@@ -54,10 +56,16 @@ def poles_of(model: Model) -> Poles | None:
         most = c + model.m * float((model.arms**2).sum(-1).max())
     if not (c >= GRAM_FROM and most < 1e3 * c):
         return None
+    return _fitted(model.gamma, c, most)
+
+
+@lru_cache(maxsize=64)
+def _fitted(gamma: float, c: float, most: float) -> Poles | None:
+    """As few poles as serve between c and `most`, found once: four of them take a millisecond or two."""
     error = np.inf
     for count in range(1, _MOST + 1):
         if error > _FINE:
-            shifts, weights, error = fit_poles(model.gamma, c, most, count, GRID)
+            shifts, weights, error = fit_poles(gamma, c, most, count, GRID)
     return Poles(shifts=c + shifts, weights=weights) if error <= _COARSE else None
 
 
