@@ -132,8 +132,14 @@ def start_inverses(
             inv.weights[1, t * p + i] = 1.0 if valid else 0.0
             for r in range(d):
                 inv.action[r, t * p + i] = A[arm, r] if valid else 0.0
+    for r in range(d):
+        for c in range((n + m) * p, (n + m) * p + WIDTH):
+            S[r * d + r, c] = 1.0  # the last vector is filled up
     for c in range(0, (n + m) * p, WIDTH):
         _invert(S, d, c, read(inv.weights, 1, c, (n + m) * p - c))
+    for r in range(d):
+        for c in range((n + m) * p, (n + m) * p + WIDTH):
+            S[r * d + r, c] = 0.0
     _apply(inv, inv.action, 0, (n + m) * p, inv.feature)
     _aim(beta, p, 0, n + m - 1, f, inv)
     _apply(inv, inv.target, 0, (n + m) * p, inv.goal)
@@ -180,7 +186,9 @@ def _without(A: Rows, arm: int, base: int, count: int, inv: Inverses) -> float:
             square = fma(x, A[arm, r], square)
             action = fma(load(inv.feature, r, at), A[arm, r], action)
             goal = fma(load(inv.goal, r, at), A[arm, r], goal)
-        scale, valid = 1.0 / (1.0 - square), read(inv.weights, 1, at, count - c)
+        # Lanes behind the last window are those of others, which never had the arm.
+        valid = read(inv.weights, 1, at, count - c)
+        scale = 1.0 / (1.0 - square * valid)
         store(work, 4 * d, c, valid)
         store(work, 4 * d + 1, c, scale)
         mean, windows = mean + total(valid * scale), windows + total(valid)

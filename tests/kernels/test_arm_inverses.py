@@ -104,3 +104,19 @@ def test_scores_of_any_size(size: float, unit: float) -> None:
         j = after(large, poles, m, block, False, 5, 1)[1]
         alone = A @ theta + 0.5 * np.sqrt(np.einsum("ki,ij,kj->k", A, V_inv, A)) if m <= j else np.zeros(K)
         np.testing.assert_allclose(scores / (unit * size), alone / size, rtol=0, atol=2e-3)
+
+
+def test_an_arm_that_no_later_window_knows() -> None:
+    """Arms of length one at right angles: what is beside the windows of a position would divide by zero."""
+    d, m, n = 5, 3, 7
+    catalogue = arm_catalogue.make_catalogue(np.vstack([np.eye(d)] * 2), np.ones(d), np.eye(d), 0.0)
+    poles, block = (
+        poles_for(m, -1.0)._replace(shifts=np.array([1.0]), weights=np.array([1.0])),
+        np.arange(n) % d,
+    )
+    for wrap in (False, True):
+        _, _, value, scores, worths, inverses = after(catalogue, poles, m, block, wrap, 20, 0)
+        assert np.isfinite(value)
+        assert np.isfinite(scores).all()
+        assert np.isfinite(worths).all()
+        assert all(np.isfinite(part).all() for part in inverses)
