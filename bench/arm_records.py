@@ -53,10 +53,12 @@ def long_search(p: Problem, seed: int) -> np.ndarray:
     V_inv, beta = p.get("V_inv", np.eye(p["d"])), p.get("beta", 0.0)
     belief = Belief(theta=p["theta"], V_inv=V_inv, beta=beta, kind=O3M)
     nothing, rng = np.zeros((0, n), dtype=np.int64), np.random.default_rng([99, seed])
-    effort = round_arms(model.d, model.m, model.K, n, bonus=beta > 0.0)
-    effort = effort._replace(budget=TIMES * effort.budget)
+    effort = round_arms(model.d, model.m, model.K, n, poles=len(poles.shifts), bonus=beta > 0.0)
+    effort = effort._replace(
+        budget=TIMES * effort.budget, width=int(TIMES * effort.width), beam=TIMES * effort.beam
+    )
     if seed % 2:
-        effort = effort._replace(cycles=0.05, slow=0.95)
+        effort = effort._replace(cycles=0.05, slow=0.95, width=0)
     return find_by_rounds(model, belief, n, poles, nothing, rng, effort=effort)[0]
 
 

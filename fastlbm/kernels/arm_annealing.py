@@ -20,6 +20,8 @@ from .arm_worth import Poles, Room, Shape
 
 #: Sweeps without temperature behind those of annealing.
 STILL = 2
+#: The last positions of a block have any arms, as its first m have.
+ENDS = 2
 #: After so many sweeps inverses are taken anew: each change adds a rounding.
 RENEWED = 8
 
@@ -57,6 +59,7 @@ def anneal(
     head: int,
     first: int,
     count: int,
+    among: int,
     heat: Heat,
     desk: Desk,
     draws: Draws,
@@ -65,6 +68,7 @@ def anneal(
 ) -> tuple[float, int]:
     """So many positions of a block (n,) or cycle from `first` on are annealed, in place.
 
+    Arms are drawn among the first of the catalogue, so many, but for positions near the ends of a block.
     Behind it come sweeps without temperature over the whole block but for its `head`, which stays. In
     the first of them the gains are learned. Returns the value, of a cycle that of a period,
     and how many looks without temperature there were.
@@ -83,8 +87,10 @@ def anneal(
             j = head + turn if still else (first + turn) % n
             if still and fresh[j]:
                 continue
-            free = look(catalogue, poles, shape, block, j, desk, room)
-            propose(desk.scores, K, temperature, draws.weights, desk.tried if still else one, rng)
+            inner = not still and (shape.wrap or shape.m <= j < n - ENDS)
+            count_of = among if inner and by_inverses(desk) else K
+            free = look(catalogue, poles, shape, block, j, count_of, desk, room)
+            propose(desk.scores, count_of, temperature, draws.weights, desk.tried if still else one, rng)
             chosen = desk.tried[0]
             if still:
                 chosen = best_of_tried(catalogue, poles, shape, block, j, free, desk, room)

@@ -16,10 +16,10 @@ OTHERS = 4
 
 
 @kernel_internal
-def add_weights(weights: Vector, arms: Integers, n: int, numbers: Integers, share: float) -> None:
+def add_weights(weights: Vector, arms: Integers, n: int, share: float) -> None:
     """The arms of a block or cycle of n count for a program."""
     for t in range(n):
-        weights[numbers[arms[t]]] = max(weights[numbers[arms[t]]], 0.0) + share
+        weights[arms[t]] = max(weights[arms[t]], 0.0) + share
 
 
 @kernel_nested

@@ -101,13 +101,16 @@ def start(catalogue: Catalogue, poles: Poles, shape: Shape, block: Integers, des
 
 @kernel_internal
 def look(
-    catalogue: Catalogue, poles: Poles, shape: Shape, block: Integers, j: int, desk: Desk, room: Room
+    catalogue: Catalogue, poles: Poles, shape: Shape, block: Integers, j: int, K: int, desk: Desk, room: Room
 ) -> float:
-    """The scores of all arms at position j; returns c^gamma, which exact worths by inner products need."""
+    """The scores of the first K arms, where inverses are used, or of all of them at position j.
+
+    Returns c^gamma, which exact worths by inner products need.
+    """
     beta, unit, free = catalogue.beta, catalogue.unit, 0.0
     if by_inverses(desk):
         forms_at(catalogue.A, poles, shape, block[j], j, beta, desk.forms, desk.inverses)
-        screen(desk.products, desk.forms, beta, catalogue.size, unit, desk.scores)
+        screen(desk.products, desk.forms, beta, catalogue.size, unit, K, desk.scores)
     else:
         free = prepare_at(desk.arms, poles, shape, desk.rows, desk.rows, j, room)
         fill_spans(desk.arms, poles, shape, desk.tables, j, free, room, desk.spans)

@@ -2,10 +2,10 @@
 
 Cycles of m+1 and m+2 arms first, by annealing: each position in turn gets an arm drawn with probabilities
 exp(worth / temperature). Some begin with random arms, others with those of two good cycles. Blocks that
-repeat the best cycle, from each of its phases on, are improved arm by arm, and the best block is annealed as
-a whole, slowly. Then rounds. In some, a dynamic program makes the best block, ends and all, of a few arms:
-those of the best blocks and others that would lose least in them. In the others a stretch of one of the best
-blocks is annealed.
+repeat the best cycle, from each of its phases on, and those of a beam (`arm_beams`) are improved arm by arm,
+and the best block is annealed as a whole, slowly. Then rounds. In some, a dynamic program makes the best
+block, ends and all, of a few arms: those of the best blocks and others that would lose least in them. In the
+others a stretch of one of the best blocks is annealed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import numpy as np
 from ._jit import kernel, kernel_internal, kernel_nested
 from ._types import Integers, Rows, SingleRows, Vector
 from .arm_annealing import Draws, Heat, anneal
+from .arm_beams import KINDS, kinds_of, make_side, search_beam
 from .arm_catalogue import Catalogue, arms_of
 from .arm_choice import add_weights, choose
-from .arm_looks import Desk, make_desk
+from .arm_looks import Desk, by_inverses, make_desk
 from .arm_programs import Program, make_program, plan_of_few
 from .arm_search import NEVER
 from .arm_worth import Poles, Room, Shape, make_room
@@ -45,6 +46,8 @@ TRIES, NEAR = 16, 0.95
 SLOW = 2
 #: How much an arm may lose in a block to be drawn for a program, in what a step of a good cycle is worth.
 LOOSE = 0.03
+#: Of the blocks of a beam, those that are improved arm by arm.
+GROWN = 8
 #: Programs of the arms of cycles; how many in vain come at first.
 FIRST, FAILED = 2, 3
 #: Of the stretches, those that are whole blocks; of the blocks that they are of, those that are the best one.
@@ -64,6 +67,8 @@ class RoundEffort(NamedTuple):
     programs: float = 0.0  # of rounds, those with a program
     few: int = 0  # arms of a dynamic program, K at the most; 0: none
     program: float = 0.0  # seconds that it takes
+    width: int = 0  # prefixes of a beam; 0: none
+    beam: float = 0.0  # seconds that it takes
     stop: Integers = NEVER  # (1,) not 0: end at once, with whatever was found
 
 
@@ -73,7 +78,7 @@ class Ground(NamedTuple):
     catalogue: Catalogue
     columns: Rows  # see `columns_of`
     products: SingleRows  # see `products_of`
-    numbers: Integers  # (K,) of the arms that may be played, among all
+    K: int  # of the catalogue the first so many may be played
     draws: Draws  # changed in place
     visit: float  # seconds for a look at a position, about
     exact: float  # the same with exact worths
@@ -182,8 +187,8 @@ def _unit_of(catalogue: Catalogue, poles: Poles) -> float:
 @kernel_nested
 def _desk_of(ground: Ground, m: int, n: int, poles: Poles) -> Desk:
     """Scratch for blocks or cycles of n arms of a ground."""
-    K, p = ground.numbers.shape[0], poles.shifts.shape[0]
-    return make_desk(ground.catalogue, ground.columns, ground.products, K, m, n, p)
+    p = poles.shifts.shape[0]
+    return make_desk(ground.catalogue, ground.columns, ground.products, ground.K, m, n, p)
 
 
 @kernel_nested
@@ -195,19 +200,24 @@ def _anneal(
     head: int,
     first: int,
     count: int,
+    among: Ground,
     between: tuple[float, float],
     sweeps: int,
     desk: Desk,
     state: State,
     rng: np.random.Generator,
 ) -> float:
-    """Anneals a block or cycle between two temperatures; returns its value, of a cycle that of a step."""
+    """Anneals a block or cycle between two temperatures; returns its value, of a cycle that of a step.
+
+    Arms are drawn among those of another ground, see `anneal`.
+    """
     heat = Heat(hot=between[0] * state.unit, cold=between[1] * state.unit, sweeps=sweeps)
     draws, room = ground.draws, state.room
     value, seen = anneal(
-        ground.catalogue, poles, shape, block, head, first, count, heat, desk, draws, room, rng
+        ground.catalogue, poles, shape, block, head, first, count, among.K, heat, desk, draws, room, rng
     )
-    state.spent[0] += count * sweeps * ground.visit + seen * ground.exact
+    visit = among.visit if by_inverses(desk) else ground.visit
+    state.spent[0] += count * sweeps * visit + seen * ground.exact
     return value / shape.n if shape.wrap else value
 
 
@@ -216,7 +226,7 @@ def _find_cycles(
     ground: Ground, poles: Poles, m: int, state: State, effort: RoundEffort, rng: np.random.Generator
 ) -> None:
     """Fills the cycles of the state."""
-    K, turn, best = ground.numbers.shape[0], 0, np.full(2, -math.inf)
+    K, turn, best = ground.K, 0, np.full(2, -math.inf)
     desks = _desk_of(ground, m, m + 1, poles), _desk_of(ground, m, m + 2, poles)
     room = np.zeros(m + 2, dtype=np.int64)
     while (state.spent[0] < effort.cycles * effort.budget or turn < 2) and effort.stop[0] == 0:
@@ -233,23 +243,22 @@ def _find_cycles(
         else:
             _mix(state.cycles, cycle, m, rng)
         value = _anneal(
-            ground, poles, Shape(m, n, True), cycle, 0, 0, n, between, sweeps, desks[other], state, rng
+            ground,
+            poles,
+            Shape(m, n, True),
+            cycle,
+            0,
+            0,
+            n,
+            ground,
+            between,
+            sweeps,
+            desks[other],
+            state,
+            rng,
         )
         best[other] = max(best[other], value)
         keep(state.cycles, cycle, value)
-
-
-@kernel_internal
-def _number_of(numbers: Integers, arm: int) -> int:
-    """Where an arm is among those numbers, which go up; -1 if it is none of them."""
-    low, high = 0, numbers.shape[0]
-    while low < high:
-        middle = (low + high) // 2
-        if numbers[middle] < arm:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < numbers.shape[0] and numbers[low] == arm else -1
 
 
 @kernel_nested
@@ -267,19 +276,16 @@ def _anneal_slowly(
     own = _desk_of(narrow, m, n, poles)
     top, cycle = largest_at(state.blocks.values), largest_at(state.cycles.values)
     for t in range(n):
-        block[t] = _number_of(narrow.numbers, state.blocks.arms[top, t])
-        if block[t] < 0:
+        block[t] = state.blocks.arms[top, t]
+        if block[t] >= narrow.K:
             block[t] = state.cycles.arms[cycle, t % state.cycles.lengths[cycle]]
     sweeps = max(int((upto - state.spent[0] - 3.0 * n * narrow.exact) / (n * narrow.visit)), 4)
-    _anneal(narrow, poles, shape, block, 0, 0, n, WHOLE, sweeps, own, state, rng)
-    for t in range(n):
-        block[t] = narrow.numbers[block[t]]
+    _anneal(narrow, poles, shape, block, 0, 0, n, narrow, WHOLE, sweeps, own, state, rng)
 
 
 @kernel_nested
 def _program(
     wide: Ground,
-    numbers: Integers,
     poles: Poles,
     program: Program,
     of_cycles: int,
@@ -297,15 +303,24 @@ def _program(
     if of_cycles > 0:
         found, first = state.cycles, largest_at(state.cycles.values)
         second = _one_of(found, found.lengths[first], of_cycles + 1, rng)
-    else:
-        numbers = wide.numbers
-    add_weights(weights, found.arms[first], found.lengths[first], numbers, 1.0)
-    add_weights(weights, found.arms[second], found.lengths[second], numbers, 0.5)
+    add_weights(weights, found.arms[first], found.lengths[first], 1.0)
+    add_weights(weights, found.arms[second], found.lengths[second], 0.5)
     choose(wide.catalogue, weights, wide.draws.gains, LOOSE * state.unit, few, rng)
     arms, everything = arms_of(wide.catalogue, few), np.arange(few.shape[0])
     plan = plan_of_few(arms, poles, program, everything, state.room)[0]
     for t in range(n):
         block[t] = few[plan[t]]
+
+
+@kernel_nested
+def _grown(
+    wide: Ground, narrow: Ground, poles: Poles, m: int, n: int, width: int, rng: np.random.Generator
+) -> Integers:
+    """Some blocks (k, n) of a beam."""
+    alike, kinds = np.zeros(wide.K, dtype=np.int64), kinds_of(narrow.catalogue.A, KINDS)
+    ends = make_side(wide.products, wide.catalogue.size, alike)
+    inner = make_side(narrow.products, narrow.catalogue.size, kinds)
+    return search_beam(wide.catalogue, ends, inner, poles, m, n, width, rng)[:GROWN]
 
 
 @kernel_internal
@@ -331,8 +346,8 @@ def search_rounds(
 ) -> tuple[Integers, float]:
     """The best block (n,) that was found, and its value; `warm` (k, n) are blocks to start from.
 
-    A block begins with the rows `past` (0,) or (m,) of the catalogue. Of the arms, cycles have the narrow
-    ones alone, and so have whole blocks while they are annealed.
+    A block begins with the rows `past` (0,) or (m,) of the catalogue. The narrow arms are the first of all:
+    cycles have no others, nor have blocks in their midst while they are annealed or grow.
     """
     n, head, p = warm.shape[1], past.shape[0], poles.shifts.shape[0]
     shape, block = Shape(m, n, False), np.empty(n, dtype=np.int64)
@@ -347,20 +362,23 @@ def search_rounds(
     cycles, blocks = state.cycles, state.blocks
     if effort.cycles > 0.0:
         _find_cycles(narrow, poles, m, state, effort, rng)
-    top = largest_at(cycles.values)
-    for s in range(warm.shape[0] + cycles.lengths[top]):
-        phase = s - warm.shape[0]
+    top, given = largest_at(cycles.values), warm
+    if effort.width > 0 and head == 0 and effort.stop[0] == 0:
+        given = np.concatenate((warm, _grown(wide, narrow, poles, m, n, effort.width, rng)))
+        state.spent[0] += effort.beam
+    for s in range(given.shape[0] + cycles.lengths[top]):
+        phase = s - given.shape[0]
         for t in range(n):
             if phase < 0:
-                block[t] = warm[s, t]
+                block[t] = given[s, t]
             else:
-                block[t] = narrow.numbers[cycles.arms[top, (t + phase) % cycles.lengths[top]]]
+                block[t] = cycles.arms[top, (t + phase) % cycles.lengths[top]]
         for t in range(head):
             block[t] = past[t]
         keep(
             blocks,
             block,
-            _anneal(wide, poles, shape, block, head, head, n - head, STILL, 0, desk, state, rng),
+            _anneal(wide, poles, shape, block, head, head, n - head, wide, STILL, 0, desk, state, rng),
         )
     programs, failed, slow, turn = effort.few > 0 and head == 0, 0, 0, 0
     program = make_program(max(effort.few, 1), m, n if programs else m)
@@ -369,7 +387,7 @@ def search_rounds(
         first, count, between, sweeps = head, n - head, STILL, 0
         if programs and (failed < FAILED or rng.random() < effort.programs):
             turn += 1
-            _program(wide, narrow.numbers, poles, program, turn if turn <= FIRST else 0, block, state, rng)
+            _program(wide, poles, program, turn if turn <= FIRST else 0, block, state, rng)
             state.spent[0] += effort.program
         elif slow < SLOW and head == 0 and effort.slow > 0.0:
             slow += 1
@@ -381,7 +399,9 @@ def search_rounds(
                 block[t] = blocks.arms[q, t]
             first, count = _stretch(n, m, head, rng)
             between, sweeps = (effort.hot, COLD), effort.stretch
-        value = _anneal(wide, poles, shape, block, head, first, count, between, sweeps, desk, state, rng)
+        value = _anneal(
+            wide, poles, shape, block, head, first, count, narrow, between, sweeps, desk, state, rng
+        )
         keep(blocks, block, value)
         if value <= before + 1e-9 * abs(before):
             # Programs are tried again and again while they find better blocks, and so is slow annealing.

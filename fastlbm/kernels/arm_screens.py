@@ -94,11 +94,13 @@ def _make_small(f: Forms, beta: float, size: float, unit: float) -> None:
 
 
 @kernel_internal
-def screen(products: SingleRows, f: Forms, beta: float, size: float, unit: float, scores: SingleRows) -> None:
-    """scores (groups, GROUP): what all arms are about worth, in some unit; see `products_of`."""
+def screen(
+    products: SingleRows, f: Forms, beta: float, size: float, unit: float, K: int, scores: SingleRows
+) -> None:
+    """scores (groups, GROUP): what the first K arms are about worth, in some unit; see `products_of`."""
     _make_small(f, beta, size, unit)
     d, rows, h, small = f.Q.shape[0], f.small.shape[1], SINGLES, f.small
-    for g in range(scores.shape[0]):
+    for g in range((K + GROUP - 1) // GROUP):
         o = g * rows
         own, lost, scale = single_zeros(), single_zeros(), single_zeros() + np.float32(1.0)
         own_h, lost_h, scale_h, width, width_h = own, lost, scale, own, own

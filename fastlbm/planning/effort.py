@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from ..kernels.arm_prefixes import MOST
 from ..kernels.arm_rounds import RoundEffort
 from ..kernels.arm_search import ArmEffort
 from ..kernels.arm_spans import spans_pay
@@ -15,6 +16,7 @@ from ..kernels.lanes import LANES
 from ..kernels.memory import Memory
 from ..kernels.powers import GENERAL
 from ..kernels.search import Effort
+from ..kernels.singles import SINGLES
 
 #: No limit on the evaluations.
 UNLIMITED = 2**62
@@ -216,12 +218,12 @@ def wide_arms(memory: Memory, K: int, n: int, *, bonus: bool) -> ArmEffort:
 _FEW_VALUES = 4e6
 
 
-def round_arms(d: int, m: int, K: int, n: int, *, bonus: bool) -> RoundEffort:
+def round_arms(d: int, m: int, K: int, n: int, *, poles: int, bonus: bool) -> RoundEffort:
     """The effort of a block of n arms of one large set from nothing where poles serve, see `arm_rounds`.
 
     Less than ten thousand spectra of size d at the most: `python -m bench arms` measures it.
 
-    >>> effort = round_arms(16, 4, K=2000, n=24, bonus=True)
+    >>> effort = round_arms(16, 4, K=2000, n=24, poles=2, bonus=True)
     >>> effort.budget < 1e4 * spectrum_seconds(16), 6 <= effort.few <= 16
     (True, True)
     """
@@ -248,8 +250,10 @@ def round_arms(d: int, m: int, K: int, n: int, *, bonus: bool) -> RoundEffort:
     if spans_pay(d, m):
         return effort
     # More actions in a window than directions: good blocks need not repeat a cycle, and arms change together.
-    effort = effort._replace(cycles=0.3, mixed=0.0, slow=0.6, hot=0.8 / d)
-    return effort if few > 2 * m + 1 else effort._replace(cycles=0.2, programs=0.0, few=0)
+    step = (n - m) * prefix_seconds(d, m, K, poles=poles, bonus=bonus)
+    width = int(0.4 * budget / step)
+    effort = effort._replace(cycles=0.2, mixed=0.0, slow=0.3, hot=0.4 / d, width=width, beam=width * step)
+    return effort if few > 3 * m else effort._replace(slow=0.0, programs=0.0, few=0)
 
 
 def program_seconds(few: int, m: int, n: int, bonus: bool) -> float:
@@ -278,6 +282,19 @@ def round_visit(d: int, m: int, K: int, *, poles: int, bonus: bool) -> tuple[flo
         alone, exact = 0.55 + (0.0077 * vectors + (0.005 if bonus else 0.0)) * d * d, 1.8 + 0.03 * d * d
     visit = alone * 1e-6 + K * arm * 1e-9
     return visit, visit + exact * 1e-6
+
+
+def prefix_seconds(d: int, m: int, K: int, *, poles: int, bonus: bool) -> float:
+    """About how long `arm_beams` takes for a step of a prefix with K arms (measured).
+
+    >>> fast, slow = prefix_seconds(5, 3, 60, poles=1, bonus=False), prefix_seconds(8, 5, 2000, poles=3, bonus=True)
+    >>> fast < slow < 1e-5
+    True
+    """
+    arms = 0.4 * K  # those in the midst of a block, about
+    screened = arms * (1.2e-3 + (3e-5 if bonus else 1.5e-5) * d * (d + 1)) if arms > MOST else 0.0
+    inverses = 0.012 * d * d * math.ceil(m * poles / SINGLES)
+    return 1e-6 * (0.63 + screened + inverses + 6e-4 * (m - 1) * poles * d * d + 0.02 * m * poles * d)
 
 
 def _few_seconds(memory: Memory, few: int, n: int, bonus: bool) -> float:

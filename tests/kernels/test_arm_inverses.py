@@ -31,7 +31,8 @@ def changed(catalogue, products, poles, shape, block, places, arms, j, f, invers
     arm_inverses.forms_at(A, poles, shape, block[j], j, beta, f, inverses)
     tried = np.arange(WIDTH)
     arm_inverses.worths_of_few(A, poles, shape, tried, j, beta, f, inverses)
-    arm_screens.screen(products, f, beta, catalogue.size, catalogue.unit, scores)
+    K = catalogue.A.shape[0]
+    arm_screens.screen(products, f, beta, catalogue.size, catalogue.unit, K, scores)
     return arm_inverses.value_now(shape, poles.shifts.shape[0], inverses)
 
 

@@ -63,7 +63,7 @@ def ground_of(catalogue: Any, numbers: np.ndarray, past: int = 0) -> Ground:
         catalogue=catalogue._replace(**parts),
         columns=arm_tables.columns_of(A),
         products=arm_screens.products_of(A, catalogue.size),
-        numbers=numbers,
+        K=len(numbers),
         draws=arm_annealing.make_draws(np.full(len(numbers), -np.inf)),
         visit=4e-6,
         exact=6e-6,
@@ -72,8 +72,7 @@ def ground_of(catalogue: Any, numbers: np.ndarray, past: int = 0) -> Ground:
 
 def desk_of(ground: Ground, m: int, n: int, p: int) -> Any:
     """Scratch for blocks of n arms."""
-    K = len(ground.numbers)
-    return arm_looks.make_desk(ground.catalogue, ground.columns, ground.products, K, m, n, p)
+    return arm_looks.make_desk(ground.catalogue, ground.columns, ground.products, ground.K, m, n, p)
 
 
 def arms_of(catalogue: Any, numbers: np.ndarray) -> Arms:
@@ -240,10 +239,10 @@ def test_annealing_without_temperature_loses_nothing(
     ground = ground_of(catalogue, np.arange(K))
     desk, block, draws = desk_of(ground, m, n, 3), rng.integers(K, size=n), ground.draws
     values, before = [value_of(catalogue, theta, V_inv, poles, m, block, wrap)], block[:head].copy()
-    for sweeps, count in ((0, n - head), (0, n - head), (3, 3), (0, n - head)):
+    for sweeps, count, among in ((0, n - head, K), (0, n - head, 4), (3, 3, 5), (0, n - head, K)):
         heat = Heat(0.1, 0.01, sweeps)
         value, seen = arm_annealing.anneal(
-            catalogue, poles, shape, block, head, head, count, heat, desk, draws, room, rng
+            catalogue, poles, shape, block, head, head, count, among, heat, desk, draws, room, rng
         )
         values.append(value_of(catalogue, theta, V_inv, poles, m, block, wrap))
         assert value == pytest.approx(values[-1], rel=1e-8)

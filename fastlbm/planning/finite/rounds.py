@@ -32,8 +32,9 @@ _FINE, _COARSE = 6e-4, 5e-3
 _MOST = 4
 #: Sets of fewer arms have few good blocks, far apart: the other search finds them more often.
 _FEWEST = 16
-#: How much of what the best arm earns without memory an arm does that is searched for in cycles.
-_EARNING = 0.3
+#: How much of what the best arm earns without memory an arm does that is searched for in cycles: the least
+#: and the most, where d > 2m and elsewhere.
+_EARNING, _BETWEEN = (0.3, 1.0), (0.15, 0.85)
 
 
 def poles_of(model: Model) -> Poles | None:
@@ -86,20 +87,25 @@ def find_by_rounds(
     """
     past = np.zeros((0, model.d)) if before is None else before
     if effort is None:
-        effort = round_arms(model.d, model.m, model.K, len(past) + n, bonus=belief.beta > 0.0)
+        effort = round_arms(
+            model.d, model.m, model.K, len(past) + n, poles=len(poles.shifts), bonus=belief.beta > 0.0
+        )
     effort, head = effort._replace(stop=np.zeros(1, dtype=np.int64)), len(past)
-    wide = narrow = ground_of(model, belief, poles, np.arange(model.K), past)
-    if model.d > 2 * model.m and head == 0:
-        narrow = ground_of(model, belief, poles, _earning(model, belief), past)
+    order, some = np.arange(model.K), model.K
+    if head == 0 and (effort.width > 0 or spans_pay(model.d, model.m)):
+        order, some = _earning_first(model, belief)
+    wide = narrow = ground_of(model, belief, poles, order, past)
+    if some < model.K:
+        narrow = ground_of(model, belief, poles, order[:some], past)
     starts = np.zeros((len(warm), head + n), dtype=np.int64)
-    starts[:, head:] = warm
+    starts[:, head:] = np.argsort(order)[warm]
     rows = model.K + np.arange(head)
     found, value = interruptible(
         lambda: search_rounds(wide, narrow, poles, model.m, rows, starts, effort, rng),
         stop=lambda on: effort.stop.fill(on),
         seconds=2.0 * effort.budget,
     )
-    return found[head:].astype(np.intp), float(value)
+    return order[found[head:]].astype(np.intp), float(value)
 
 
 def rounds_like(effort: ArmEffort, model: Model, poles: Poles, bonus: bool) -> RoundEffort:
@@ -127,18 +133,23 @@ def ground_of(model: Model, belief: Belief, poles: Poles, numbers: Index, past: 
         catalogue=catalogue,
         columns=columns_of(own if spans else own[:0]),
         products=products_of(own[:0] if spans else own, catalogue.size),
-        numbers=numbers,
+        K=len(numbers),
         draws=make_draws(np.full(len(numbers), -np.inf)),
         visit=visit,
         exact=exact,
     )
 
 
-def _earning(model: Model, belief: Belief) -> Index:
-    """The numbers of arms that earn something without memory, beside the best of them.
+def _earning_first(model: Model, belief: Belief) -> tuple[Index, int]:
+    """All arms, and how many come first: those that earn something without memory, beside the best of them.
 
-    Where d > 2m good blocks have nearly no others but for their ends (measured).
+    Good blocks have nearly no others but for their ends (measured); where d <= 2m they have no others that
+    earn very much either.
     """
     worth = ucb(np.ascontiguousarray(model.arms.T), belief.theta, belief.V_inv, float(belief.beta))
-    earning = np.flatnonzero(worth >= _EARNING * worth.max())
-    return earning if len(earning) > 4 * model.m else np.arange(model.K)
+    low, high = _EARNING if spans_pay(model.d, model.m) else _BETWEEN
+    earning = (worth >= low * worth.max()) & (worth <= high * worth.max())
+    some = int(earning.sum())
+    return (
+        (np.argsort(~earning, kind="stable"), some) if some > 4 * model.m else (np.arange(model.K), model.K)
+    )
