@@ -27,7 +27,9 @@ from fastlbm.kernels.arm_poles import GRID, fit_poles
 from fastlbm.kernels.arm_rounds import Ground, RoundEffort
 from fastlbm.kernels.arm_tables import Tables
 from fastlbm.kernels.arm_worth import Arms, Poles, Shape
-from fastlbm.planning.finite.rounds import poles_of
+from fastlbm.kernels.optimism import O3M, Belief
+from fastlbm.planning.effort import round_arms
+from fastlbm.planning.finite.rounds import find_by_rounds, poles_of
 from fastlbm.planning.finite.states import Model
 from tests import naive, problems
 
@@ -334,6 +336,34 @@ def test_a_plan_after_a_history_is_the_best_and_says_so(d: int, m: int, gamma: f
     assert plan.value == pytest.approx(lbm.block_ucb(np.vstack([A[:m], plan.actions]), **model)[0], rel=1e-12)
     pairs = [np.vstack([A[:m], A[i], A[j]]) for i in range(18) for j in range(18)]
     assert plan.value >= 0.995 * max(lbm.block_ucb(pair, **model)[0] for pair in pairs)
+
+
+@pytest.mark.parametrize(("d", "m"), [(3, 2), (7, 2)])
+@pytest.mark.parametrize("beta", [0.0, 0.4])
+def test_a_search_returns_the_arms_that_it_says(d: int, m: int, beta: float) -> None:
+    """Inside the search other arms come first than those of the model."""
+    rng = np.random.default_rng([d, m])
+    arms = rng.normal(size=(70, d))
+    arms /= np.linalg.norm(arms, axis=1, keepdims=True)
+    theta, V_inv, n = arms[5], np.diag(rng.uniform(0.1, 1.0, size=d)), m + 9
+    model, belief = (
+        Model(arms, m=m, gamma=-2.0, A0=None),
+        Belief(theta=theta, V_inv=V_inv, beta=beta, kind=O3M),
+    )
+    poles = poles_of(model)
+    assert poles is not None
+    worth = {"m": m, "gamma": -2.0, "theta": theta, "V_inv": V_inv, "beta": beta}
+    best, effort = -np.inf, round_arms(d, m, 70, n, poles=len(poles.shifts), bonus=beta > 0.0)
+    block = np.zeros((0, n), dtype=np.int64)
+    for share in (0.1, 0.02):  # the second one begins with what the first has found
+        small = effort._replace(budget=share * effort.budget, width=4 * (d <= 2 * m))
+        found, value = find_by_rounds(model, belief, n, poles, block, rng, effort=small)
+        exact = lbm.block_ucb(arms[found], **worth)[0]
+        assert value == pytest.approx(exact, rel=2e-3)
+        assert exact >= best - 1e-9
+        best, block = exact, found[None]
+    drawn = arms[np.random.default_rng(0).integers(70, size=(200, n))]
+    assert best > max(lbm.block_ucb(x, **worth)[0] for x in drawn)
 
 
 def test_which_memories_poles_serve() -> None:
