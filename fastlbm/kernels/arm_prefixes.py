@@ -264,6 +264,8 @@ def grow(
                 x = fma(load_singles(now.inverses, 0, ((q * d + r) * d + s) * w + c), own[0, s], x)
             store_singles(Sx, r, c, x)
             square = fma(own[0, r], x, square)
+        # Beyond the lanes of an entry are those of the next one, for which this is no number above 1.
+        square = square * load_singles(bench.weights, 1, c)
         store_singles(bench.b, 0, c, -mu / (square * mu + np.float32(1.0)))
     for r in range(d):
         for c in range(0, w, SINGLES):
@@ -336,9 +338,10 @@ def promise_forms(A: Rows, arm: int, m: int, p: int, q: int, now: Prefixes, benc
                 x, u = fma(entry, load_singles(bench.z, s, c), x), fma(entry, bench.own[0, s], u)
             store_singles(bench.Sz, r, c, x)
             square = fma(bench.own[0, r], u, square)
-        square = square * mu + np.float32(1.0)
+        counted = load_singles(bench.weights, 1, c)
+        square = square * counted * mu + np.float32(1.0)  # see `grow`
         store_singles(D, 0, c, square)
-        mean += total(square * load_singles(bench.weights, 1, c))
+        mean += total(square * counted)
     for c in range(0, w, SINGLES):
         x = load_singles(bench.weights, 0, c) / load_singles(D, 0, c)
         store_singles(D, 0, c, x * (mu * mean / lanes))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from ..kernels.arm_beams import KINDS
 from ..kernels.arm_prefixes import MOST
 from ..kernels.arm_rounds import RoundEffort
 from ..kernels.arm_search import ArmEffort
@@ -216,6 +217,8 @@ def wide_arms(memory: Memory, K: int, n: int, *, bonus: bool) -> ArmEffort:
 
 #: States and steps of a dynamic program of few arms at the most: 32 MB.
 _FEW_VALUES = 4e6
+#: Prefixes of a beam at the most: more are too many for the cache, and short blocks need fewer.
+_WIDEST = 1024
 
 
 def round_arms(d: int, m: int, K: int, n: int, *, poles: int, bonus: bool) -> RoundEffort:
@@ -250,9 +253,10 @@ def round_arms(d: int, m: int, K: int, n: int, *, poles: int, bonus: bool) -> Ro
     if spans_pay(d, m):
         return effort
     # More actions in a window than directions: good blocks need not repeat a cycle, and arms change together.
-    step = (n - m) * prefix_seconds(d, m, K, poles=poles, bonus=bonus)
-    width = int(0.4 * budget / step)
-    effort = effort._replace(cycles=0.2, mixed=0.0, slow=0.3, hot=0.4 / d, width=width, beam=width * step)
+    step, kinds = (n - m // 2) * prefix_seconds(d, m, K, poles=poles, bonus=bonus), 5e-10 * KINDS * K * d
+    width = min(int(max(0.4 * budget - kinds, 0.0) / step), _WIDEST)
+    beam = width * step + kinds
+    effort = effort._replace(cycles=0.2, mixed=0.0, slow=0.3, hot=0.4 / d, width=width, beam=beam)
     return effort if few > 3 * m else effort._replace(slow=0.0, programs=0.0, few=0)
 
 

@@ -202,6 +202,18 @@ def test_beams_of_any_size(size: float, unit: float) -> None:
     assert np.isfinite(bench.earned[:, :5]).all()
 
 
+@pytest.mark.parametrize("c", [0.125, 0.25, 0.5])
+def test_lanes_that_are_nobodys(c: float) -> None:
+    """Entries that are whole numbers made a division by zero beside the lanes of a prefix, and no blocks."""
+    m, n, K = 2, 12, 60
+    for seed in range(4):
+        A = np.random.default_rng(seed).integers(-1, 2, size=(K, 4)).astype(float)
+        A /= np.sqrt((A**2).sum(1).max())
+        catalogue = arm_catalogue.make_catalogue(A, np.array([1.0, 0.5, 0.0, -1.0]), np.eye(4), 0.0)
+        one = poles_for(m, -1.0)._replace(shifts=np.array([c]), weights=np.array([1.0]))
+        assert len(beam_of(catalogue, one, m, n, 30, seed)) > 1
+
+
 def test_kinds() -> None:
     A = np.random.default_rng(0).normal(size=(40, 3))
     kinds = arm_beams.kinds_of(A, 6)
@@ -213,3 +225,4 @@ def test_kinds() -> None:
     np.testing.assert_array_equal(kinds, ((A[:, None] - A[centres]) ** 2).sum(-1).argmin(1))
     np.testing.assert_array_equal(np.sort(arm_beams.kinds_of(A[:4], 6)), np.arange(4))
     assert not arm_beams.kinds_of(np.ones((5, 2)), 3).any()
+    assert arm_beams.kinds_of(np.ones((0, 2)), 3).shape == (0,)

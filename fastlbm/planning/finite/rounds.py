@@ -9,6 +9,7 @@ import numpy as np
 from ..._base.interrupts import interruptible
 from ..._base.types import Array
 from ...kernels.arm_annealing import make_draws
+from ...kernels.arm_beams import kinds_of
 from ...kernels.arm_catalogue import make_catalogue
 from ...kernels.arm_poles import GRID, fit_poles
 from ...kernels.arm_rounds import Ground, RoundEffort, search_rounds
@@ -32,9 +33,11 @@ _FINE, _COARSE = 6e-4, 5e-3
 _MOST = 4
 #: Sets of fewer arms have few good blocks, far apart: the other search finds them more often.
 _FEWEST = 16
-#: How much of what the best arm earns without memory an arm does that is searched for in cycles: the least
-#: and the most, where d > 2m and elsewhere.
-_EARNING, _BETWEEN = (0.3, 1.0), (0.15, 0.85)
+#: How much of what the best arm earns without memory an arm does at least that comes first, where d > 2m and
+#: elsewhere.
+_EARNING, _EARNING_LITTLE = 0.3, 0.15
+#: How many of all others come first there as well.
+_RESTS = 16
 
 
 def poles_of(model: Model) -> Poles | None:
@@ -143,13 +146,15 @@ def ground_of(model: Model, belief: Belief, poles: Poles, numbers: Index, past: 
 def _earning_first(model: Model, belief: Belief) -> tuple[Index, int]:
     """All arms, and how many come first: those that earn something without memory, beside the best of them.
 
-    Good blocks have nearly no others but for their ends (measured); where d <= 2m they have no others that
-    earn very much either.
+    Good blocks have nearly no others but for their ends (measured). Where d <= 2m some of all others come
+    first as well, to rest with.
     """
     worth = ucb(np.ascontiguousarray(model.arms.T), belief.theta, belief.V_inv, float(belief.beta))
-    low, high = _EARNING if spans_pay(model.d, model.m) else _BETWEEN
-    earning = (worth >= low * worth.max()) & (worth <= high * worth.max())
-    some = int(earning.sum())
-    return (
-        (np.argsort(~earning, kind="stable"), some) if some > 4 * model.m else (np.arange(model.K), model.K)
-    )
+    spans = spans_pay(model.d, model.m)
+    first = worth >= (_EARNING if spans else _EARNING_LITTLE) * worth.max()
+    if not spans:
+        others = np.flatnonzero(~first)
+        kinds = kinds_of(np.ascontiguousarray(model.arms[others]), _RESTS)
+        first[others[np.unique(kinds, return_index=True)[1]]] = True
+    some = int(first.sum())
+    return (np.argsort(~first, kind="stable"), some) if some > 4 * model.m else (np.arange(model.K), model.K)
