@@ -8,6 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fastlbm.kernels.arm_beams import KINDS, kinds_of, make_side, search_beam
+from fastlbm.kernels.arm_catalogue import make_catalogue
+from fastlbm.kernels.arm_poles import GRID, fit_poles
+from fastlbm.kernels.arm_screens import products_of
+from fastlbm.kernels.arm_worth import Poles
 from fastlbm.kernels.ascent import Ends, ascend
 from fastlbm.kernels.eigen_tiles import TILE, spectra
 from fastlbm.kernels.estimator import make_estimator
@@ -111,3 +116,26 @@ def test_ascent(timed: Any, name: str, lanes: int) -> None:
     evaluations = climb()
     assert timed(climb, evaluation=evaluations) == evaluations
     assert np.isfinite(values).all()
+
+
+@pytest.mark.parametrize("library", ["fastlbm", "eigh"])
+def test_beam(benchmark: Any, timed: Any, library: str) -> None:
+    """Steps of prefixes with 2,000 arms, beside the spectra of the m windows that a step looks at."""
+    K, d, m, L, W = 2000, 8, 4, 20, 50
+    rng = np.random.default_rng(0)
+    A, theta = rng.standard_normal((K, d)), np.eye(d)[0]
+    A /= np.linalg.norm(A, axis=1, keepdims=True)
+    benchmark.group = "beam"
+    if library == "eigh":
+        X = np.eye(d) + A[: W * m, :, None] * A[: W * m, None, :]
+        timed(np.linalg.eigh, X, step=W)
+        return
+    catalogue = make_catalogue(A, theta, np.eye(d), 0.0)
+    shifts, weights, _ = fit_poles(-2.0, 1.0, 1.0 + m, 2, GRID)
+    kinds, products = kinds_of(A, KINDS), products_of(A, catalogue.size)
+    side, poles = make_side(products, catalogue.size, kinds), Poles(1.0 + shifts, weights)
+
+    def search() -> Any:
+        return search_beam(catalogue, side, side, poles, m, m + L, W, np.random.default_rng(0))
+
+    assert timed(search, step=W * L).shape[1] == m + L

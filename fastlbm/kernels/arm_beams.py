@@ -119,7 +119,7 @@ def _shortlist(side: Side, offers: Offers, bench: Bench) -> int:
         if side.scores[k // GROUP, k % GROUP] >= least and count < MOST:
             offers.tried[count] = k
             count += 1
-    offers.margin[0] *= 1.1 if count < MANY else 0.9
+    offers.margin[0] = max(offers.margin[0] * (1.1 if count < MANY else 0.9), 1e-4)
     return count
 
 
@@ -233,7 +233,8 @@ def search_beam(
 ) -> Integers:
     """Blocks (k, n) of arms, the best first, of W prefixes side by side.
 
-    They have narrow arms, but for the first m and the last ones.
+    They have narrow arms, but for the first m and the last ones. Where all arms are of one kind each prefix
+    grows by the best arm alone.
     """
     A, d, p, bonus = catalogue.A, catalogue.A.shape[1], poles.shifts.shape[0], catalogue.beta > 0.0
     now, after = make_prefixes(W, n, d, m, p, bonus), make_prefixes(W, n, d, m, p, bonus)
