@@ -13,15 +13,13 @@ import numpy as np
 
 from ._jit import kernel, kernel_internal
 from ._types import Flags, Integers, SingleRows, Vector
-from .arm_catalogue import Catalogue
+from .arm_catalogue import LAST, Catalogue
 from .arm_looks import Desk, best_of_tried, by_inverses, look, start, take, value_of
 from .arm_screens import GROUP, propose
 from .arm_worth import Poles, Room, Shape
 
 #: Sweeps without temperature behind those of annealing.
 STILL = 2
-#: The last positions of a block have any arms, as its first m have.
-ENDS = 2
 #: After so many sweeps inverses are taken anew: each change adds a rounding.
 RENEWED = 8
 
@@ -87,10 +85,10 @@ def anneal(
             j = head + turn if still else (first + turn) % n
             if still and fresh[j]:
                 continue
-            inner = not still and (shape.wrap or shape.m <= j < n - ENDS)
-            count_of = among if inner and by_inverses(desk) else K
-            free = look(catalogue, poles, shape, block, j, count_of, desk, room)
-            propose(desk.scores, count_of, temperature, draws.weights, desk.tried if still else one, rng)
+            inner = not still and (shape.wrap or shape.m <= j < n - LAST)
+            some = among if inner and by_inverses(desk) else K
+            free = look(catalogue, poles, shape, block, j, some, desk, room)
+            propose(desk.scores, some, temperature, draws.weights, desk.tried if still else one, rng)
             chosen = desk.tried[0]
             if still:
                 chosen = best_of_tried(catalogue, poles, shape, block, j, free, desk, room)

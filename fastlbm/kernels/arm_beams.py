@@ -15,7 +15,7 @@ import numpy as np
 
 from ._jit import inline, kernel, kernel_internal, kernel_nested
 from ._types import Integers, Rows, SingleRows, Vector
-from .arm_catalogue import Catalogue
+from .arm_catalogue import LAST, Catalogue
 from .arm_prefixes import (
     MOST,
     Bench,
@@ -43,8 +43,6 @@ DRAWN = SINGLES
 CHILDREN = 2
 #: So many arms at the end tell prefixes apart.
 ALIKE = 3
-#: So many arms at the end of a block are any ones.
-LAST = 2
 #: So many kinds there are.
 KINDS = 48
 

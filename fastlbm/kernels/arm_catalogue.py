@@ -14,6 +14,9 @@ from ._jit import kernel, kernel_nested
 from ._types import Integers, Matrix, Rows, Vector
 from .arm_worth import Arms
 
+#: The last positions of a block have any arms, as its first m have; others need not look at all.
+LAST = 2
+
 
 class Catalogue(NamedTuple):
     """All arms, behind them actions of the past, and what is known of rewards."""

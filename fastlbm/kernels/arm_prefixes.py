@@ -46,9 +46,7 @@ class Prefixes(NamedTuple):
     arms: Integers  # (W, n)
     kinds: Integers  # (W, n) see `arm_beams`
     values: Vector  # (W,) what they earned
-    inverses: (
-        SingleRows  # (1, W d d m p) the lanes of entry (r, s) of prefix q begin at ((q d + r) d + s) m p
-    )
+    inverses: SingleRows  # (1, W d d m p) entry (r, s) of prefix q is from ((q d + r) d + s) m p on
     power: Rows  # (W, d d) X^gamma of the window of now; with a bonus alone
     goal: Rows  # (W, d) X^gamma theta of it
 

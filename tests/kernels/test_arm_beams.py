@@ -148,7 +148,7 @@ def test_a_beam_with_room_for_all_finds_the_best(m: int, beta: float) -> None:
     catalogue, theta, V_inv = catalogue_of(2, d, beta, seed=5)
     poles = poles_for(m, -2.0)
     block = beam_of(catalogue, poles, m, n, 64, 0)[0]
-    inner = n - arm_beams.LAST
+    inner = n - arm_catalogue.LAST
     ends = itertools.product(range(2), repeat=n - m)
     blocks = [np.append(block[:m], end) for end in ends]
     values = np.array([value_of(catalogue, theta, V_inv, poles, m, x) for x in blocks])
@@ -174,7 +174,7 @@ def test_wider_beams_earn_more(beta: float) -> None:
             assert blocks.shape[1] == n
             assert 1 <= len(blocks) <= W
             assert 0 <= blocks.min() <= blocks.max() < K
-            assert blocks[:, m : n - arm_beams.LAST].max() < 60
+            assert blocks[:, m : n - arm_catalogue.LAST].max() < 60
             value = [value_of(catalogue, theta, V_inv, poles, m, block) for block in blocks]
             assert value[0] == pytest.approx(max(value), rel=1e-4)
             drawn = np.random.default_rng(seed).integers(K, size=(30, n))
