@@ -14,9 +14,10 @@ import numpy as np
 from ._jit import kernel, kernel_internal
 from ._types import Flags, Integers, SingleRows, Vector
 from .arm_catalogue import LAST, Catalogue
-from .arm_looks import Desk, best_of_tried, by_inverses, look, start, take, value_of
+from .arm_looks import TRIED, Desk, best_of_tried, by_inverses, look, start, take, value_of
 from .arm_screens import GROUP, propose
 from .arm_worth import Poles, Room, Shape
+from .singles import single_rows
 
 #: Sweeps without temperature behind those of annealing.
 STILL = 2
@@ -43,7 +44,7 @@ class Draws(NamedTuple):
 def make_draws(gains: Vector) -> Draws:
     """The gains are changed in place."""
     return Draws(
-        weights=np.zeros(((gains.shape[0] + GROUP - 1) // GROUP + 1, GROUP), dtype=np.float32),
+        weights=single_rows((gains.shape[0] + GROUP - 1) // GROUP + 1, GROUP),
         gains=gains,
     )
 
@@ -71,7 +72,7 @@ def anneal(
     the first of them the gains are learned. Returns the value, of a cycle that of a period,
     and how many looks without temperature there were.
     """
-    n, K, temperature, seen, one = shape.n, desk.K, heat.hot / catalogue.unit, 0, desk.tried[:1]
+    n, temperature, seen = shape.n, heat.hot / catalogue.unit, 0
     cooling = (heat.cold / heat.hot) ** (1.0 / max(heat.sweeps - 1, 1))
     fresh = np.zeros(n, dtype=np.bool_)
     if count < n:
@@ -81,25 +82,67 @@ def anneal(
         still = sweep >= heat.sweeps
         if sweep == 0 or (by_inverses(desk) and sweep % RENEWED == 0):
             start(catalogue, poles, shape, block, desk)
-        for turn in range(n - head if still else count):
-            j = head + turn if still else (first + turn) % n
-            if still and fresh[j]:
-                continue
-            inner = not still and (shape.wrap or shape.m <= j < n - LAST)
-            some = among if inner and by_inverses(desk) else K
-            free = look(catalogue, poles, shape, block, j, some, desk, room)
-            propose(desk.scores, some, temperature, draws.weights, desk.tried if still else one, rng)
-            chosen = desk.tried[0]
-            if still:
-                chosen = best_of_tried(catalogue, poles, shape, block, j, free, desk, room)
-                fresh[j], seen = True, seen + 1
-                if sweep == heat.sweeps:
-                    _note(desk.scores, block[j], catalogue.unit, draws.gains)
-            if chosen != block[j]:
-                take(catalogue, poles, shape, block, j, chosen, desk)
-                _spoil(shape, fresh, j)
+        if still:
+            first, count = head, n - head
+        seen += _sweep(
+            catalogue,
+            poles,
+            shape,
+            block,
+            first,
+            count,
+            among,
+            temperature,
+            still,
+            sweep == heat.sweeps,
+            fresh,
+            desk,
+            draws,
+            room,
+            rng,
+        )
         temperature *= cooling if sweep < heat.sweeps - 1 else 1.0
     return value_of(poles, shape, desk, room), seen
+
+
+@kernel_internal
+def _sweep(
+    catalogue: Catalogue,
+    poles: Poles,
+    shape: Shape,
+    block: Integers,
+    first: int,
+    count: int,
+    among: int,
+    temperature: float,
+    still: bool,
+    notes: bool,
+    fresh: Flags,
+    desk: Desk,
+    draws: Draws,
+    room: Room,
+    rng: np.random.Generator,
+) -> int:
+    """So many positions from the first on are looked at; returns how many of them without temperature."""
+    K, seen = desk.K, 0
+    for turn in range(count):
+        j = (first + turn) % shape.n
+        if still and fresh[j]:
+            continue
+        inner = not still and (shape.wrap or shape.m <= j < shape.n - LAST)
+        some = among if inner and by_inverses(desk) else K
+        free = look(catalogue, poles, shape, block, j, some, desk, room)
+        propose(desk.scores, some, temperature, draws.weights, desk.tried, TRIED if still else 1, rng)
+        chosen = desk.tried[0]
+        if still:
+            chosen = best_of_tried(catalogue, poles, shape, block, j, free, desk, room)
+            fresh[j], seen = True, seen + 1
+            if notes:
+                _note(desk.scores, block[j], catalogue.unit, draws.gains)
+        if chosen != block[j]:
+            take(catalogue, poles, shape, block, j, chosen, desk)
+            _spoil(shape, fresh, j)
+    return seen
 
 
 @kernel_internal

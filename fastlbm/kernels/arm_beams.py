@@ -32,7 +32,7 @@ from .arm_prefixes import (
 )
 from .arm_screens import GROUP, screen
 from .arm_worth import Poles
-from .singles import SINGLES, load_singles, store_singles
+from .singles import SINGLES, load_singles, single_rows, store_singles
 from .vectors import larger
 
 #: About so many arms are tried.
@@ -77,7 +77,7 @@ def make_side(products: SingleRows, size: float, kinds: Integers) -> Side:
         products=products,
         size=size,
         kinds=kinds,
-        scores=np.zeros((groups, GROUP), dtype=np.float32),
+        scores=single_rows(groups, GROUP),
     )
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import kernel, kernel_internal
+from ._jit import inline, kernel, kernel_internal
 from ._types import Integers, Rows
 from .arithmetic import fma
 from .arm_screens import Forms
@@ -71,7 +71,7 @@ def make_inverses(d: int, m: int, n: int, p: int) -> Inverses:
     )
 
 
-@kernel_internal
+@inline
 def _apply(inv: Inverses, x: Rows, first: int, count: int, out: Rows) -> None:
     """out (d, columns) = S x, in so many columns from the first on."""
     d = x.shape[0]
@@ -83,7 +83,7 @@ def _apply(inv: Inverses, x: Rows, first: int, count: int, out: Rows) -> None:
             write(out, r, c, first + count - c, y)
 
 
-@kernel_internal
+@inline
 def _aim(beta: float, p: int, first: int, last: int, f: Forms, inv: Inverses) -> None:
     """The targets of the windows from the first to the last, of which the features are known."""
     d, b, Vb = inv.action.shape[0], inv.own[0], inv.own[1]
@@ -168,7 +168,7 @@ def _invert(S: Rows, d: int, c: int, valid: Several) -> None:
         store(S, r, c, where_above(valid, 0.5, -load(S, r, c), zeros()))
 
 
-@kernel_internal
+@inline
 def _without(A: Rows, arm: int, base: int, count: int, inv: Inverses) -> float:
     """The windows of so many columns without the arm; returns the mean of D = 1 + a^T T a.
 
@@ -201,11 +201,12 @@ def _without(A: Rows, arm: int, base: int, count: int, inv: Inverses) -> float:
     return mean / max(windows, 1.0)
 
 
-@kernel_internal
+@inline
 def _own_forms(beta: float, p: int, j: int, f: Forms, inv: Inverses) -> None:
     """q and W: what an arm earns itself at position j."""
     d, own = inv.action.shape[0], inv.own
-    f.q[:] = 0.0
+    for r in range(d):
+        f.q[r] = 0.0
     if beta == 0.0:
         for r in range(d):
             for i in range(p):
@@ -233,7 +234,7 @@ def _own_forms(beta: float, p: int, j: int, f: Forms, inv: Inverses) -> None:
             f.W[r, s] *= 2.0
 
 
-@kernel_internal
+@inline
 def forms_at(
     A: Rows, poles: Poles, shape: Shape, arm: int, j: int, beta: float, f: Forms, inv: Inverses
 ) -> None:
@@ -317,7 +318,7 @@ def worths_of_few(
     store(X, 3 * d, 0, worth)
 
 
-@kernel_internal
+@inline
 def change_arm(
     A: Rows, poles: Poles, shape: Shape, arm: int, j: int, beta: float, f: Forms, inv: Inverses
 ) -> None:
@@ -367,7 +368,7 @@ def _copy(inv: Inverses, source: int, target: int, p: int) -> None:
             inv.goal[r, target + i] = inv.goal[r, source + i]
 
 
-@kernel_internal
+@inline
 def value_now(shape: Shape, p: int, inv: Inverses) -> float:
     """The value of the block, or of one period of the cycle: features have it along their targets."""
     value, count = zeros(), shape.n * p

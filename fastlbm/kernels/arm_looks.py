@@ -27,6 +27,7 @@ from .arm_screens import GROUP, Forms, make_forms, screen
 from .arm_spans import Spans, fill_spans, make_spans, screen_spans, spans_pay
 from .arm_tables import Tables, enter, look_up, make_tables
 from .arm_worth import Arms, Poles, Room, Shape, fill_worths, prepare_at, value_of_block
+from .singles import single_rows
 from .vectors import WIDTH
 
 #: Arms whose exact worth is told at a time.
@@ -70,7 +71,7 @@ def make_desk(
         columns=columns,
         products=products,
         rows=np.arange(n),
-        scores=np.zeros(((K + GROUP - 1) // GROUP, GROUP), dtype=np.float32),
+        scores=single_rows((K + GROUP - 1) // GROUP, GROUP),
         tried=np.zeros(TRIED, dtype=np.int64),
         worth=np.zeros((n, c)),
         arms=arms,
@@ -99,7 +100,7 @@ def start(catalogue: Catalogue, poles: Poles, shape: Shape, block: Integers, des
             _enter(catalogue, block, j, desk)
 
 
-@kernel_internal
+@inline
 def look(
     catalogue: Catalogue, poles: Poles, shape: Shape, block: Integers, j: int, K: int, desk: Desk, room: Room
 ) -> float:
@@ -151,7 +152,7 @@ def best_of_tried(
     return tried[best]
 
 
-@kernel_internal
+@inline
 def take(
     catalogue: Catalogue, poles: Poles, shape: Shape, block: Integers, j: int, arm: int, desk: Desk
 ) -> None:

@@ -21,8 +21,18 @@ import numpy as np
 from ._jit import inline, kernel, kernel_internal
 from ._types import Integers, Matrix, Rows, SingleRows, Vector
 from .arithmetic import fma
-from .singles import SINGLES, load_singles, single_zeros, store_singles
-from .vectors import WIDTH, Several, at_least, larger, root
+from .singles import (
+    SINGLES,
+    how_many_up_to,
+    largest,
+    load_singles,
+    running,
+    single_at,
+    single_rows,
+    single_zeros,
+    store_singles,
+)
+from .vectors import WIDTH, Several, at_least, larger, root, total
 
 #: Arms are looked at in groups of two vectors.
 GROUP = 2 * SINGLES
@@ -68,7 +78,7 @@ def products_of(A: Rows, size: float) -> SingleRows:
     """
     K, d = A.shape
     rows = d + d * (d + 1) // 2
-    products = np.zeros(((K + GROUP - 1) // GROUP * rows, GROUP), dtype=np.float32)
+    products = single_rows((K + GROUP - 1) // GROUP * rows, GROUP)
     for k in range(K):
         first, w = k // GROUP * rows, k % GROUP
         at = first + d
@@ -80,7 +90,7 @@ def products_of(A: Rows, size: float) -> SingleRows:
     return products
 
 
-@kernel_internal
+@inline
 def _make_small(f: Forms, beta: float, size: float, unit: float) -> None:
     """The forms for arms in units of `size`, of worths in others."""
     d, small, at = f.Q.shape[0], f.small, f.Q.shape[0]
@@ -93,35 +103,59 @@ def _make_small(f: Forms, beta: float, size: float, unit: float) -> None:
             at += 1
 
 
-@kernel_internal
+@inline
 def screen(
     products: SingleRows, f: Forms, beta: float, size: float, unit: float, K: int, scores: SingleRows
 ) -> None:
     """scores (groups, GROUP): what the first K arms are about worth, in some unit; see `products_of`."""
     _make_small(f, beta, size, unit)
-    d, rows, h, small = f.Q.shape[0], f.small.shape[1], SINGLES, f.small
-    for g in range((K + GROUP - 1) // GROUP):
-        o = g * rows
-        own, lost, scale = single_zeros(), single_zeros(), single_zeros() + np.float32(1.0)
-        own_h, lost_h, scale_h, width, width_h = own, lost, scale, own, own
+    _screen(products, f.small, f.Q.shape[0], beta > 0.0, K, scores)
+
+
+@kernel_internal
+def _screen(products: SingleRows, small: SingleRows, d: int, bonus: bool, K: int, scores: SingleRows) -> None:
+    """Two groups at a time: a sum that waits for nothing else leaves most of a processor idle."""
+    rows, h, groups = d + d * (d + 1) // 2, SINGLES, (K + GROUP - 1) // GROUP
+    one = single_zeros() + np.float32(1.0)
+    for g in range(0, groups, 2):
+        k = min(g + 1, groups - 1)
+        o, u = g * rows, k * rows
+        own, own_h, own_k, own_kh = single_zeros(), single_zeros(), single_zeros(), single_zeros()
+        lost, lost_h, lost_k, lost_kh = own, own, own, own
+        scale, scale_h, scale_k, scale_kh = one, one, one, one
         for i in range(d):
-            a, b = load_singles(products, o + i, 0), load_singles(products, o + i, h)
-            own, own_h = fma(small[0, i], a, own), fma(small[0, i], b, own_h)
-        if beta > 0.0:
+            q = single_at(small, 0, i)
+            own, own_h = (
+                fma(q, load_singles(products, o + i, 0), own),
+                fma(q, load_singles(products, o + i, h), own_h),
+            )
+            own_k = fma(q, load_singles(products, u + i, 0), own_k)
+            own_kh = fma(q, load_singles(products, u + i, h), own_kh)
+        if bonus:
+            width, width_h, width_k, width_kh = lost, lost, lost, lost
             for i in range(d, rows):
+                Q, R, W = single_at(small, 0, i), single_at(small, 1, i), single_at(small, 2, i)
                 a, b = load_singles(products, o + i, 0), load_singles(products, o + i, h)
-                Q, R, W = small[0, i], small[1, i], small[2, i]
                 lost, scale, width = fma(Q, a, lost), fma(R, a, scale), fma(W, a, width)
                 lost_h, scale_h, width_h = fma(Q, b, lost_h), fma(R, b, scale_h), fma(W, b, width_h)
+                a, b = load_singles(products, u + i, 0), load_singles(products, u + i, h)
+                lost_k, scale_k, width_k = fma(Q, a, lost_k), fma(R, a, scale_k), fma(W, a, width_k)
+                lost_kh, scale_kh, width_kh = fma(Q, b, lost_kh), fma(R, b, scale_kh), fma(W, b, width_kh)
             own, own_h = own + root(at_least(width, 0.0)), own_h + root(at_least(width_h, 0.0))
+            own_k, own_kh = own_k + root(at_least(width_k, 0.0)), own_kh + root(at_least(width_kh, 0.0))
         else:
             for i in range(d, rows):
+                Q, R = single_at(small, 0, i), single_at(small, 1, i)
                 a, b = load_singles(products, o + i, 0), load_singles(products, o + i, h)
-                Q, R = small[0, i], small[1, i]
                 lost, scale = fma(Q, a, lost), fma(R, a, scale)
                 lost_h, scale_h = fma(Q, b, lost_h), fma(R, b, scale_h)
+                a, b = load_singles(products, u + i, 0), load_singles(products, u + i, h)
+                lost_k, scale_k = fma(Q, a, lost_k), fma(R, a, scale_k)
+                lost_kh, scale_kh = fma(Q, b, lost_kh), fma(R, b, scale_kh)
         store_singles(scores, g, 0, own - lost / scale)
         store_singles(scores, g, h, own_h - lost_h / scale_h)
+        store_singles(scores, k, 0, own_k - lost_k / scale_k)
+        store_singles(scores, k, h, own_kh - lost_kh / scale_kh)
 
 
 @inline
@@ -143,12 +177,14 @@ def propose(
     temperature: float,
     weights: SingleRows,
     drawn: Integers,
+    count: int,
     rng: np.random.Generator,
 ) -> None:
-    """drawn (c,): of K arms such with probabilities that are about exp(score / temperature), up to a factor.
+    """The first so many of `drawn`: of K arms such with probabilities about exp(score / temperature).
 
-    The table is that of `screen`. Of weights (groups+1, GROUP) the last row has sums over groups. The
-    exponential is (1 + x/64)^64, which needs no library. What fills up the last group is out of question.
+    Up to a factor. The table is that of `screen`. Of weights (groups+1, GROUP) the last row has sums over
+    groups and lanes. The exponential is (1 + x/64)^64, which needs no library. What fills up the last group
+    is out of question.
     """
     groups, h = (K + GROUP - 1) // GROUP, SINGLES
     for w in range(K - (groups - 1) * GROUP, GROUP):
@@ -156,31 +192,26 @@ def propose(
     x, x_h = load_singles(table, 0, 0), load_singles(table, 0, h)
     for g in range(1, groups):
         x, x_h = larger(load_singles(table, g, 0), x), larger(load_singles(table, g, h), x_h)
-    store_singles(weights, groups, 0, larger(x, x_h))
-    top = weights[groups, 0]
-    for w in range(1, SINGLES):
-        top = max(top, weights[groups, w])
     each = 1.0 / (64.0 * temperature)
-    slope, shift = np.float32(each), np.float32(1.0 - top * each)
+    slope, shift = np.float32(each), np.float32(1.0 - largest(larger(x, x_h)) * each)
     x, x_h = single_zeros(), single_zeros()
     for g in range(groups):
-        y, y_h = (
-            _raised(load_singles(table, g, 0), slope, shift),
-            _raised(load_singles(table, g, h), slope, shift),
-        )
+        y = _raised(load_singles(table, g, 0), slope, shift)
+        y_h = _raised(load_singles(table, g, h), slope, shift)
         store_singles(weights, g, 0, y)
         store_singles(weights, g, h, y_h)
         x, x_h = x + y, x_h + y_h
-    store_singles(weights, groups, 0, x)
-    store_singles(weights, groups, h, x_h)
-    whole = 0.0
-    for w in range(GROUP):
-        whole += weights[groups, w]
-    for c in range(drawn.shape[0]):
-        left, w, g, last = rng.random() * whole, 0, 0, min(K, GROUP) - 1
-        while w < last and left >= weights[groups, w]:
-            left -= weights[groups, w]
-            w += 1
+    # Sums over lanes: of the first half, and of all of them.
+    low = running(x)
+    high = running(x_h) + total(x)
+    store_singles(weights, groups, 0, low)
+    store_singles(weights, groups, h, high)
+    whole, last = weights[groups, GROUP - 1], min(K, GROUP) - 1
+    for c in range(count):
+        left, g = np.float32(rng.random() * whole), 0
+        w = min(how_many_up_to(low, left) + how_many_up_to(high, left), last)
+        if w > 0:
+            left -= weights[groups, w - 1]
         while g * GROUP + GROUP + w < K and left >= weights[g, w]:
             left -= weights[g, w]
             g += 1

@@ -12,6 +12,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
+from ._jit import inline, kernel_nested
 from ._types import SingleRows
 from .vectors import (
     WIDTH,
@@ -64,6 +65,44 @@ def store_narrowed(x: SingleRows, i: int, j: int, vector: Several) -> None:
     x[i, j : j + WIDTH] = vector
 
 
+def single_at(x: SingleRows, i: int, j: int) -> Several:
+    """The number x[i, j] in all places; nothing checks that it exists."""
+    return np.full(SINGLES, x[i, j])
+
+
+def running(x: Several) -> Several:
+    """Sums of the first number, the first two, and so on."""
+    k = 1
+    while k < SINGLES:
+        x = x + np.append(np.zeros(k, dtype=np.float32), x[:-k])
+        k *= 2
+    return x
+
+
+def how_many_up_to(x: Several, most: Any) -> int:
+    """How many of the numbers are not above `most`."""
+    return int((x <= np.float32(most)).sum())
+
+
+def largest(x: Several) -> Any:
+    """The largest number."""
+    return x.max()
+
+
+@inline
+def line_of_singles(x: Any) -> int:
+    """The first number of x (size,) that begins a line of the cache, see `line_of`."""
+    return -(x.ctypes.data // 4) % SINGLES
+
+
+@kernel_nested
+def single_rows(rows: int, columns: int) -> SingleRows:
+    """Zeros (rows, columns) from the beginning of a line of the cache on."""
+    room = np.zeros(rows * columns + SINGLES, dtype=np.float32)
+    first = line_of_singles(room)
+    return room[first : first + rows * columns].reshape(rows, columns)
+
+
 @define(single_zeros, (), _singles)
 def _zeros(context: Any, builder: Any, signature: Any) -> Any:
     return ir.Constant(_singles.llvm, [0.0] * SINGLES)
@@ -86,6 +125,47 @@ def _store_narrowed(context: Any, builder: Any, signature: Any, x: Any, i: Any, 
     address = place(context, builder, signature.args[0], x, i, j, of=narrow)
     builder.store(builder.fptrunc(vector, narrow), address, align=4)
     return context.get_dummy_value()
+
+
+@define(single_at, (_array, _number, _number), _singles, dtype=_f32)
+def _single_at(context: Any, builder: Any, signature: Any, x: Any, i: Any, j: Any) -> Any:
+    address = place(context, builder, signature.args[0], x, i, j, of=ir.FloatType())
+    return spread(builder, builder.load(address), _singles.llvm)
+
+
+def _moved(builder: Any, x: Any, k: int) -> Any:
+    """Each number k places later; zeros come first."""
+    nothing, places = ir.Constant(_singles.llvm, [0.0] * SINGLES), ir.VectorType(ir.IntType(32), SINGLES)
+    return builder.shuffle_vector(nothing, x, ir.Constant(places, [SINGLES - k + i for i in range(SINGLES)]))
+
+
+@define(running, (_singles,), _singles)
+def _running(context: Any, builder: Any, signature: Any, x: Any) -> Any:
+    k = 1
+    while k < SINGLES:
+        x = builder.fadd(x, _moved(builder, x, k))
+        k *= 2
+    return x
+
+
+@define(how_many_up_to, (_singles, _f32), _number)
+def _how_many_up_to(context: Any, builder: Any, signature: Any, x: Any, most: Any) -> Any:
+    chosen = builder.fcmp_ordered("<=", x, spread(builder, most, _singles.llvm))
+    bits = builder.bitcast(chosen, ir.IntType(SINGLES))
+    return builder.zext(builder.ctpop(bits), ir.IntType(64))
+
+
+@define(largest, (_singles,), _f32)
+def _largest(context: Any, builder: Any, signature: Any, x: Any) -> Any:
+    half = SINGLES // 2
+    while half:
+        places = ir.VectorType(ir.IntType(32), half)
+        low, high = (ir.Constant(places, list(range(k, k + half))) for k in (0, half))
+        nothing = ir.Constant(x.type, ir.Undefined)
+        x, y = builder.shuffle_vector(x, nothing, low), builder.shuffle_vector(x, nothing, high)
+        x = builder.select(builder.fcmp_ordered(">", x, y), x, y)
+        half //= 2
+    return builder.extract_element(x, ir.IntType(32)(0))
 
 
 @define(root, (_singles,), _singles)

@@ -175,7 +175,7 @@ def drawn(scores, temperature, count, rng) -> np.ndarray:
     table, weights = np.zeros((groups, group), np.float32), np.full((groups + 1, group), np.inf, np.float32)
     for k in range(groups * group):
         table[k // group, k % group] = scores[k] if k < K else np.inf
-    arm_screens.propose(table, K, temperature, weights, found, rng)
+    arm_screens.propose(table, K, temperature, weights, found, count, rng)
     return found
 
 

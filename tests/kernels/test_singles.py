@@ -9,7 +9,19 @@ from hypothesis import strategies as st
 
 from fastlbm.kernels._jit import kernel
 from fastlbm.kernels.arithmetic import fma
-from fastlbm.kernels.singles import SINGLES, load_singles, single_zeros, store_narrowed, store_singles
+from fastlbm.kernels.singles import (
+    SINGLES,
+    how_many_up_to,
+    largest,
+    line_of_singles,
+    load_singles,
+    running,
+    single_at,
+    single_rows,
+    single_zeros,
+    store_narrowed,
+    store_singles,
+)
 from fastlbm.kernels.vectors import WIDTH, at_least, larger, load, root, store, total
 
 pytestmark = pytest.mark.nojit
@@ -69,3 +81,39 @@ def test_sums_by_halves(seed: int) -> None:
     while len(parts) > 1:
         parts = parts[: len(parts) // 2] + parts[len(parts) // 2 :]
     assert whole == parts[0]  # the very bits, in this order
+
+
+@kernel
+def sums_of_the_first(x, most, out):  # type: ignore[no-untyped-def]
+    """Sums of the first numbers of a row, one of its numbers everywhere, and how many are not above `most`."""
+    a = load_singles(x, 0, 1)
+    store_singles(out, 0, 0, running(a))
+    store_singles(out, 1, 0, single_at(x, 1, 2))
+    return how_many_up_to(a, most), largest(a)
+
+
+@given(seed=st.integers(0, 10**6))
+def test_sums_of_the_first_numbers(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, out = rng.standard_normal((2, SINGLES + 1)).astype(np.float32), np.zeros((2, SINGLES), np.float32)
+    most = rng.choice(x[0])
+    count, top = sums_of_the_first(x, most, out)
+    np.testing.assert_allclose(out[0], np.cumsum(x[0, 1:].astype(float)), rtol=0, atol=1e-5)
+    np.testing.assert_array_equal(out[1], x[1, 2])
+    assert count == (x[0, 1:] <= most).sum()
+    assert top == x[0, 1:].max()
+
+
+@kernel
+def rows_of(rows, columns):  # type: ignore[no-untyped-def]
+    x = single_rows(rows, columns)
+    return x, line_of_singles(x.reshape(-1))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 32), (7, 5)])
+def test_rows_begin_a_line_of_the_cache(shape: tuple[int, int]) -> None:
+    for _ in range(5):
+        x, first = rows_of(*shape)
+        assert first == 0
+        np.testing.assert_array_equal(x, np.zeros(shape))
+        assert x.flags.c_contiguous
