@@ -281,9 +281,10 @@ def round_visit(d: int, m: int, K: int, *, poles: int, bonus: bool) -> tuple[flo
         arm = 1.0 + 0.94 * m + 0.16 * m * m + 0.03 * d if bonus else 0.9 + 0.36 * m + 0.08 * m * m + 0.017 * d
         alone, exact = 1.2 + m * m * (0.085 + 0.02 * poles) * (1.4 if bonus else 1.0), 3.0
     else:
-        arm = 0.9 + 0.029 * d * (d + 1) if bonus else 0.7 + 0.0235 * d * (d + 1)
+        arm = 0.19 + 0.0143 * d * (d + 3) if bonus else 0.21 + 0.0106 * d * (d + 3)
         vectors = (m * poles + 7) // 8
-        alone, exact = 0.55 + (0.0077 * vectors + (0.005 if bonus else 0.0)) * d * d, 1.8 + 0.03 * d * d
+        alone = (0.3 if bonus else 0.23) + (0.0033 * vectors + (0.003 if bonus else 0.0)) * d * d
+        exact = 1.15 + 0.013 * d * d + 2e-4 * K
     visit = alone * 1e-6 + K * arm * 1e-9
     return visit, visit + exact * 1e-6
 
