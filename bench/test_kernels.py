@@ -11,7 +11,7 @@ import pytest
 from fastlbm.kernels.arm_beams import KINDS, kinds_of, make_side, search_beam
 from fastlbm.kernels.arm_catalogue import make_catalogue
 from fastlbm.kernels.arm_poles import GRID, fit_poles
-from fastlbm.kernels.arm_screens import products_of
+from fastlbm.kernels.arm_screens import group_arms
 from fastlbm.kernels.arm_worth import Poles
 from fastlbm.kernels.ascent import Ends, ascend
 from fastlbm.kernels.eigen_tiles import TILE, spectra
@@ -132,8 +132,8 @@ def test_beam(benchmark: Any, timed: Any, library: str) -> None:
         return
     catalogue = make_catalogue(A, theta, np.eye(d), 0.0)
     shifts, weights, _ = fit_poles(-2.0, 1.0, 1.0 + m, 2, GRID)
-    kinds, products = kinds_of(A, KINDS), products_of(A, catalogue.size)
-    side, poles = make_side(products, catalogue.size, kinds), Poles(1.0 + shifts, weights)
+    kinds, grouped = kinds_of(A, KINDS), group_arms(A, catalogue.size)
+    side, poles = make_side(grouped, catalogue.size, kinds), Poles(1.0 + shifts, weights)
 
     def search() -> Any:
         return search_beam(catalogue, side, side, poles, m, m + L, W, np.random.default_rng(0))

@@ -13,6 +13,7 @@ import numpy as np
 
 from ._jit import kernel, kernel_internal
 from ._types import Flags, Integers, SingleRows, Vector
+from .arithmetic import column
 from .arm_catalogue import LAST, Catalogue
 from .arm_looks import TRIED, Desk, best_of_tried, by_inverses, look, start, take, value_of
 from .arm_screens import GROUP, propose
@@ -156,6 +157,9 @@ def _spoil(shape: Shape, fresh: Flags, j: int) -> None:
 @kernel_internal
 def _note(table: SingleRows, now: int, unit: float, gains: Vector) -> None:
     """What arms lose at a position where one of them is now."""
-    base = table[now // GROUP, now % GROUP]
-    for k in range(gains.shape[0]):
-        gains[k] = max(gains[k], (table[k // GROUP, k % GROUP] - base) * unit)
+    base, K = table[now // GROUP, now % GROUP], gains.shape[0]
+    for g in range((K + GROUP - 1) // GROUP):
+        for w in range(min(GROUP, K - g * GROUP)):
+            k = column(g * GROUP + w)
+            lost = (table[column(g), column(w)] - base) * unit
+            gains[k] = lost if lost > gains[k] else gains[k]

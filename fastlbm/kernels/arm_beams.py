@@ -50,7 +50,7 @@ KINDS = 48
 class Side(NamedTuple):
     """Arms that a prefix may grow by, the first K of all."""
 
-    products: SingleRows  # see `products_of`
+    grouped: SingleRows  # see `group_arms`
     size: float  # in units of which they are
     kinds: Integers  # (K,)
     scores: SingleRows  # (groups, GROUP)
@@ -71,10 +71,10 @@ class Offers(NamedTuple):
 
 
 @kernel
-def make_side(products: SingleRows, size: float, kinds: Integers) -> Side:
+def make_side(grouped: SingleRows, size: float, kinds: Integers) -> Side:
     groups = (kinds.shape[0] + GROUP - 1) // GROUP
     return Side(
-        products=products,
+        grouped=grouped,
         size=size,
         kinds=kinds,
         scores=single_rows(groups, GROUP),
@@ -139,8 +139,8 @@ def _offer(
     few = K
     aim(m, p, q, now, bench)
     if few > MOST:
-        promise_forms(A, offers.near[0], m, p, q, now, bench)
-        screen(side.products, bench.forms, bench.beta, side.size * bench.scale, 1.0, K, side.scores)
+        promise_forms(A, offers.near[0], side.size, m, p, q, now, bench)
+        screen(side.grouped, bench.forms.small, A.shape[1], bench.beta > 0.0, K, side.scores)
         few = _shortlist(side, offers, bench)
     else:
         for k in range(few):

@@ -19,12 +19,12 @@ from .arm_inverses import (
     change_arm,
     forms_at,
     make_inverses,
-    start_inverses,
     value_now,
     worths_of_few,
 )
 from .arm_screens import GROUP, Forms, make_forms, screen
 from .arm_spans import Spans, fill_spans, make_spans, screen_spans, spans_pay
+from .arm_starts import start_inverses
 from .arm_tables import Tables, enter, look_up, make_tables
 from .arm_worth import Arms, Poles, Room, Shape, fill_worths, prepare_at, value_of_block
 from .singles import single_rows
@@ -39,7 +39,7 @@ class Desk(NamedTuple):
 
     K: int  # the first rows of the catalogue, which may be played
     columns: Rows  # see `columns_of`
-    products: SingleRows  # see `products_of`
+    grouped: SingleRows  # see `group_arms`
     rows: Integers  # (n,) 0, 1, ...
     scores: SingleRows  # (groups, GROUP), flat by arms, in the unit of the catalogue
     tried: Integers  # (TRIED,)
@@ -53,7 +53,7 @@ class Desk(NamedTuple):
 
 @kernel
 def make_desk(
-    catalogue: Catalogue, columns: Rows, products: SingleRows, K: int, m: int, n: int, p: int
+    catalogue: Catalogue, columns: Rows, grouped: SingleRows, K: int, m: int, n: int, p: int
 ) -> Desk:
     """Of the catalogue the first K arms may be played."""
     c, d, spans = n + TRIED, catalogue.A.shape[1], spans_pay(catalogue.A.shape[1], m)
@@ -69,7 +69,7 @@ def make_desk(
     return Desk(
         K=K,
         columns=columns,
-        products=products,
+        grouped=grouped,
         rows=np.arange(n),
         scores=single_rows((K + GROUP - 1) // GROUP, GROUP),
         tried=np.zeros(TRIED, dtype=np.int64),
@@ -87,14 +87,14 @@ def make_desk(
 @inline
 def by_inverses(desk: Desk) -> bool:
     """In which of the two ways it is."""
-    return desk.inverses.action.shape[0] > 0
+    return desk.inverses.d > 0
 
 
 @kernel_internal
 def start(catalogue: Catalogue, poles: Poles, shape: Shape, block: Integers, desk: Desk) -> None:
     """Another block (n,), of rows of the catalogue."""
     if by_inverses(desk):
-        start_inverses(catalogue.A, poles, shape, block, catalogue.beta, desk.forms, desk.inverses)
+        start_inverses(catalogue, poles, shape, block, desk.forms, desk.inverses)
     else:
         for j in range(shape.n):
             _enter(catalogue, block, j, desk)
@@ -110,8 +110,8 @@ def look(
     """
     beta, unit, free = catalogue.beta, catalogue.unit, 0.0
     if by_inverses(desk):
-        forms_at(catalogue.A, poles, shape, block[j], j, beta, desk.forms, desk.inverses)
-        screen(desk.products, desk.forms, beta, catalogue.size, unit, K, desk.scores)
+        forms_at(catalogue, poles, shape, block[j], j, desk.forms, desk.inverses)
+        screen(desk.grouped, desk.forms.small, catalogue.A.shape[1], beta > 0.0, K, desk.scores)
     else:
         free = prepare_at(desk.arms, poles, shape, desk.rows, desk.rows, j, room)
         fill_spans(desk.arms, poles, shape, desk.tables, j, free, room, desk.spans)
@@ -119,7 +119,7 @@ def look(
     return free
 
 
-@kernel_internal
+@inline
 def best_of_tried(
     catalogue: Catalogue,
     poles: Poles,
@@ -139,8 +139,8 @@ def best_of_tried(
         return tried[0]
     worth, first = desk.worth[j], n
     if by_inverses(desk):
-        worths_of_few(catalogue.A, poles, shape, tried, j, catalogue.beta, desk.forms, desk.inverses)
-        worth, first = desk.inverses.tried[3 * catalogue.A.shape[1]], 0
+        worths_of_few(catalogue, poles, shape, tried, j, desk.forms, desk.inverses)
+        worth, first = desk.inverses.worths, 0
     else:
         for c in range(TRIED):
             _describe(catalogue, arms, n + c, tried[c])
@@ -159,7 +159,7 @@ def take(
     """Another arm comes to position j, after `look`."""
     block[j] = arm
     if by_inverses(desk):
-        change_arm(catalogue.A, poles, shape, arm, j, catalogue.beta, desk.forms, desk.inverses)
+        change_arm(catalogue, poles, shape, arm, j, desk.forms, desk.inverses)
     else:
         _enter(catalogue, block, j, desk)
 

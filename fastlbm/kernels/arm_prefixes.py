@@ -163,7 +163,7 @@ def begin(m: int, p: int, q: int, now: Prefixes, bench: Bench) -> None:
 @inline
 def aim(m: int, p: int, q: int, now: Prefixes, bench: Bench) -> None:
     """What one more arm earns prefix q, and y."""
-    d, w, f = bench.y.shape[0], m * p, bench.forms
+    d, w, V_inv = bench.y.shape[0], m * p, bench.forms.belief[1:]
     for c in range(0, w, SINGLES):
         for r in range(d):
             x = single_zeros()
@@ -171,21 +171,19 @@ def aim(m: int, p: int, q: int, now: Prefixes, bench: Bench) -> None:
                 x = fma(load_singles(now.inverses, 0, ((q * d + r) * d + s) * w + c), bench.theta[0, s], x)
             store_singles(bench.y, r, c, x)
     for r in range(d):
-        f.q[r] = now.goal[q, r]
         bench.goal[0, r] = now.goal[q, r]
     for s in range(d if bench.beta > 0.0 else 0):
         for r in range(d):
             x = 0.0
             for k in range(d):
-                x += f.belief[1 + r, k] * now.power[q, k * d + s]
+                x += V_inv[r, k] * now.power[q, k * d + s]
             bench.turned[r, s] = x
     for r in range(d if bench.beta > 0.0 else 0):
         for s in range(r, d):
             x = 0.0
             for k in range(d):
                 x += now.power[q, r * d + k] * bench.turned[k, s]
-            f.W[r, s] = x if r == s else 2.0 * x
-            bench.width[r, s] = bench.beta * bench.beta * f.W[r, s]
+            bench.width[r, s] = bench.beta * bench.beta * (x if r == s else 2.0 * x)
 
 
 @inline
@@ -316,13 +314,18 @@ def _directions(m: int, p: int, bench: Bench) -> None:
 
 
 @kernel_internal
-def promise_forms(A: Rows, arm: int, m: int, p: int, q: int, now: Prefixes, bench: Bench) -> None:
-    """Q and R of `arm_screens`, about what prefix q loses of its promise by one more arm, after `aim`.
+def promise_forms(
+    A: Rows, arm: int, size: float, m: int, p: int, q: int, now: Prefixes, bench: Bench
+) -> None:
+    """The forms of `arm_screens`, about what prefix q loses of its promise by one more arm, after `aim`.
+
+    They are for arms in units of `size`.
 
     The promise is taken for linear around that of now. All lanes share one R, as there; what that changes is
     set right for the given arm, which should be a good one.
     """
-    d, w, f, y, D = bench.y.shape[0], m * p, bench.forms, bench.y, bench.b
+    d, w, small, y, D = bench.y.shape[0], m * p, bench.forms.small, bench.y, bench.b
+    unit, at = size * bench.scale, 0
     _directions(m, p, bench)
     for r in range(d):
         bench.own[0, r] = A[arm, r] * bench.scale
@@ -344,6 +347,7 @@ def promise_forms(A: Rows, arm: int, m: int, p: int, q: int, now: Prefixes, benc
         x = load_singles(bench.weights, 0, c) / load_singles(D, 0, c)
         store_singles(D, 0, c, x * (mu * mean / lanes))
     for r in range(d):
+        small[0, r] = bench.goal[0, r] * unit
         for s in range(r, d):
             lost, shared = single_zeros(), single_zeros()
             for c in range(0, w, SINGLES):
@@ -353,5 +357,7 @@ def promise_forms(A: Rows, arm: int, m: int, p: int, q: int, now: Prefixes, benc
                 lost = fma(load_singles(D, 0, c), x, lost)
                 x = load_singles(now.inverses, 0, ((q * d + r) * d + s) * w + c)
                 shared = fma(load_singles(bench.weights, 1, c), x, shared)
-            f.Q[r, s] = total(lost)
-            f.R[r, s] = total(shared) * (2.0 if s > r else 1.0) * mu / lanes
+            small[1, 2 * at] = total(lost) * unit * unit
+            small[1, 2 * at + 1] = total(shared) * (2.0 if s > r else 1.0) * mu / lanes * unit * unit
+            small[2, at] = bench.width[r, s] * unit * unit
+            at += 1

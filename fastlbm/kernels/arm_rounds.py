@@ -77,7 +77,7 @@ class Ground(NamedTuple):
 
     catalogue: Catalogue
     columns: Rows  # see `columns_of`
-    products: SingleRows  # see `products_of`
+    grouped: SingleRows  # see `group_arms`
     K: int  # of the catalogue the first so many may be played
     draws: Draws  # changed in place
     visit: float  # seconds for a look at a position, about
@@ -188,7 +188,7 @@ def _unit_of(catalogue: Catalogue, poles: Poles) -> float:
 def _desk_of(ground: Ground, m: int, n: int, poles: Poles) -> Desk:
     """Scratch for blocks or cycles of n arms of a ground."""
     p = poles.shifts.shape[0]
-    return make_desk(ground.catalogue, ground.columns, ground.products, ground.K, m, n, p)
+    return make_desk(ground.catalogue, ground.columns, ground.grouped, ground.K, m, n, p)
 
 
 @kernel_nested
@@ -318,8 +318,8 @@ def _grown(
 ) -> Integers:
     """Some blocks (k, n) of a beam."""
     alike, kinds = np.zeros(wide.K, dtype=np.int64), kinds_of(narrow.catalogue.A, KINDS)
-    ends = make_side(wide.products, wide.catalogue.size, alike)
-    inner = make_side(narrow.products, narrow.catalogue.size, kinds)
+    ends = make_side(wide.grouped, wide.catalogue.size, alike)
+    inner = make_side(narrow.grouped, narrow.catalogue.size, kinds)
     return search_beam(wide.catalogue, ends, inner, poles, m, n, width, rng)[:GROWN]
 
 

@@ -32,24 +32,17 @@ from .singles import (
     single_zeros,
     store_singles,
 )
-from .vectors import WIDTH, Several, at_least, larger, root, total
+from .vectors import Several, at_least, larger, root, total
 
 #: Arms are looked at in groups of two vectors.
 GROUP = 2 * SINGLES
 
 
 class Forms(NamedTuple):
-    """The forms of a position, and what is known of rewards.
+    """The forms of a position, and what is known of rewards."""
 
-    Rows of d' numbers are d filled up with zeros to whole vectors.
-    """
-
-    q: Vector  # (d,)
-    Q: Matrix  # (d, d) of these what is on the diagonal and above, that above twice
-    R: Matrix  # (d, d)
-    W: Matrix  # (d, d')
     belief: Matrix  # (d+1, d) theta, and V^-1
-    small: SingleRows  # (3, d + d (d+1) / 2) of `screen`: q and Q, R, W
+    small: SingleRows  # (3, d (d+1) and more) of `screen`: q; Q and R, one number of each in turn; beta^2 W
 
 
 @kernel
@@ -60,98 +53,84 @@ def make_forms(target: Vector, V_inv: Matrix) -> Forms:
         belief[0, k] = target[k]
         for i in range(d):
             belief[1 + i, k] = V_inv[i, k]
-    return Forms(
-        q=np.zeros(d),
-        Q=np.zeros((d, d)),
-        R=np.zeros((d, d)),
-        W=np.zeros((d, (d + WIDTH - 1) // WIDTH * WIDTH)),
-        belief=belief,
-        small=np.zeros((3, d + d * (d + 1) // 2), dtype=np.float32),
-    )
+    return Forms(belief=belief, small=single_rows(3, d * (d + 1) + 2 * SINGLES))
 
 
 @kernel
-def products_of(A: Rows, size: float) -> SingleRows:
-    """The arms (K, d) in groups, as columns: for each group rows of the entries, and of their products.
+def group_arms(A: Rows, size: float) -> SingleRows:
+    """The arms (K, d) in groups, as columns: d rows for each group, zeros fill up the last one.
 
-    What is read one after the other lies so; zeros fill up the last group. In units of `size`.
+    In units of `size`.
     """
     K, d = A.shape
-    rows = d + d * (d + 1) // 2
-    products = single_rows((K + GROUP - 1) // GROUP * rows, GROUP)
+    grouped = single_rows((K + GROUP - 1) // GROUP * d, GROUP)
     for k in range(K):
-        first, w = k // GROUP * rows, k % GROUP
-        at = first + d
         for i in range(d):
-            products[first + i, w] = A[k, i] / size
-            for s in range(i, d):
-                products[at, w] = (A[k, i] / size) * (A[k, s] / size)
-                at += 1
-    return products
-
-
-@inline
-def _make_small(f: Forms, beta: float, size: float, unit: float) -> None:
-    """The forms for arms in units of `size`, of worths in others."""
-    d, small, at = f.Q.shape[0], f.small, f.Q.shape[0]
-    x, y, z = size * size / unit, size * size, (size * beta / unit) ** 2
-    for i in range(d):
-        small[0, i] = f.q[i] * (size / unit)
-        for s in range(i, d):
-            small[0, at], small[1, at] = f.Q[i, s] * x, f.R[i, s] * y
-            small[2, at] = f.W[i, s] * z if beta > 0.0 else 0.0
-            at += 1
-
-
-@inline
-def screen(
-    products: SingleRows, f: Forms, beta: float, size: float, unit: float, K: int, scores: SingleRows
-) -> None:
-    """scores (groups, GROUP): what the first K arms are about worth, in some unit; see `products_of`."""
-    _make_small(f, beta, size, unit)
-    _screen(products, f.small, f.Q.shape[0], beta > 0.0, K, scores)
+            grouped[k // GROUP * d + i, k % GROUP] = A[k, i] / size
+    return grouped
 
 
 @kernel_internal
-def _screen(products: SingleRows, small: SingleRows, d: int, bonus: bool, K: int, scores: SingleRows) -> None:
-    """Two groups at a time: a sum that waits for nothing else leaves most of a processor idle."""
-    rows, h, groups = d + d * (d + 1) // 2, SINGLES, (K + GROUP - 1) // GROUP
+def screen(grouped: SingleRows, small: SingleRows, d: int, bonus: bool, K: int, scores: SingleRows) -> None:
+    """scores (groups, GROUP): what the first K arms are about worth, see `group_arms`.
+
+    Of symmetric forms `small` has what is on the diagonal and above, row by row, that above twice.
+    """
+    h, groups = SINGLES, (K + GROUP - 1) // GROUP
     one = single_zeros() + np.float32(1.0)
+    if bonus:
+        for g in range(groups):
+            o, at = g * d, 0
+            own, lost, scale, width = single_zeros(), single_zeros(), one, single_zeros()
+            own_h, lost_h, scale_h, width_h = own, lost, scale, width
+            for i in range(d):
+                a, b = load_singles(grouped, o + i, 0), load_singles(grouped, o + i, h)
+                q = single_at(small, 0, i)
+                own, own_h = fma(q, a, own), fma(q, b, own_h)
+                x, y, z = single_zeros(), single_zeros(), single_zeros()
+                x_h, y_h, z_h = x, y, z
+                for s in range(i, d):
+                    Q, R, W = (
+                        single_at(small, 1, 2 * at),
+                        single_at(small, 1, 2 * at + 1),
+                        single_at(small, 2, at),
+                    )
+                    u, v = load_singles(grouped, o + s, 0), load_singles(grouped, o + s, h)
+                    x, y, z = fma(Q, u, x), fma(R, u, y), fma(W, u, z)
+                    x_h, y_h, z_h = fma(Q, v, x_h), fma(R, v, y_h), fma(W, v, z_h)
+                    at += 1
+                lost, scale, width = fma(a, x, lost), fma(a, y, scale), fma(a, z, width)
+                lost_h, scale_h, width_h = fma(b, x_h, lost_h), fma(b, y_h, scale_h), fma(b, z_h, width_h)
+            own, own_h = own + root(at_least(width, 0.0)), own_h + root(at_least(width_h, 0.0))
+            store_singles(scores, g, 0, own - lost / scale)
+            store_singles(scores, g, h, own_h - lost_h / scale_h)
+        return
+    # Two groups at a time: a sum that waits for itself alone leaves most of a processor idle.
     for g in range(0, groups, 2):
-        k = min(g + 1, groups - 1)
-        o, u = g * rows, k * rows
+        k, at = min(g + 1, groups - 1), 0
+        o, e = g * d, k * d
         own, own_h, own_k, own_kh = single_zeros(), single_zeros(), single_zeros(), single_zeros()
         lost, lost_h, lost_k, lost_kh = own, own, own, own
         scale, scale_h, scale_k, scale_kh = one, one, one, one
         for i in range(d):
             q = single_at(small, 0, i)
-            own, own_h = (
-                fma(q, load_singles(products, o + i, 0), own),
-                fma(q, load_singles(products, o + i, h), own_h),
-            )
-            own_k = fma(q, load_singles(products, u + i, 0), own_k)
-            own_kh = fma(q, load_singles(products, u + i, h), own_kh)
-        if bonus:
-            width, width_h, width_k, width_kh = lost, lost, lost, lost
-            for i in range(d, rows):
-                Q, R, W = single_at(small, 0, i), single_at(small, 1, i), single_at(small, 2, i)
-                a, b = load_singles(products, o + i, 0), load_singles(products, o + i, h)
-                lost, scale, width = fma(Q, a, lost), fma(R, a, scale), fma(W, a, width)
-                lost_h, scale_h, width_h = fma(Q, b, lost_h), fma(R, b, scale_h), fma(W, b, width_h)
-                a, b = load_singles(products, u + i, 0), load_singles(products, u + i, h)
-                lost_k, scale_k, width_k = fma(Q, a, lost_k), fma(R, a, scale_k), fma(W, a, width_k)
-                lost_kh, scale_kh, width_kh = fma(Q, b, lost_kh), fma(R, b, scale_kh), fma(W, b, width_kh)
-            own, own_h = own + root(at_least(width, 0.0)), own_h + root(at_least(width_h, 0.0))
-            own_k, own_kh = own_k + root(at_least(width_k, 0.0)), own_kh + root(at_least(width_kh, 0.0))
-        else:
-            for i in range(d, rows):
-                Q, R = single_at(small, 0, i), single_at(small, 1, i)
-                a, b = load_singles(products, o + i, 0), load_singles(products, o + i, h)
-                lost, scale = fma(Q, a, lost), fma(R, a, scale)
-                lost_h, scale_h = fma(Q, b, lost_h), fma(R, b, scale_h)
-                a, b = load_singles(products, u + i, 0), load_singles(products, u + i, h)
-                lost_k, scale_k = fma(Q, a, lost_k), fma(R, a, scale_k)
-                lost_kh, scale_kh = fma(Q, b, lost_kh), fma(R, b, scale_kh)
+            x, x_h, x_k, x_kh = single_zeros(), single_zeros(), single_zeros(), single_zeros()
+            y, y_h, y_k, y_kh = x, x_h, x_k, x_kh
+            for s in range(i, d):
+                Q, R = single_at(small, 1, 2 * at), single_at(small, 1, 2 * at + 1)
+                u, v = load_singles(grouped, o + s, 0), load_singles(grouped, o + s, h)
+                x, y = fma(Q, u, x), fma(R, u, y)
+                x_h, y_h = fma(Q, v, x_h), fma(R, v, y_h)
+                u, v = load_singles(grouped, e + s, 0), load_singles(grouped, e + s, h)
+                x_k, y_k = fma(Q, u, x_k), fma(R, u, y_k)
+                x_kh, y_kh = fma(Q, v, x_kh), fma(R, v, y_kh)
+                at += 1
+            u, v = load_singles(grouped, o + i, 0), load_singles(grouped, o + i, h)
+            own, lost, scale = fma(q, u, own), fma(x, u, lost), fma(y, u, scale)
+            own_h, lost_h, scale_h = fma(q, v, own_h), fma(x_h, v, lost_h), fma(y_h, v, scale_h)
+            u, v = load_singles(grouped, e + i, 0), load_singles(grouped, e + i, h)
+            own_k, lost_k, scale_k = fma(q, u, own_k), fma(x_k, u, lost_k), fma(y_k, u, scale_k)
+            own_kh, lost_kh, scale_kh = fma(q, v, own_kh), fma(x_kh, v, lost_kh), fma(y_kh, v, scale_kh)
         store_singles(scores, g, 0, own - lost / scale)
         store_singles(scores, g, h, own_h - lost_h / scale_h)
         store_singles(scores, k, 0, own_k - lost_k / scale_k)

@@ -21,7 +21,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import lower_builtin, models, register_model, type_callable
 
-from ._jit import inline
+from ._jit import inline, kernel_nested
 from ._types import Rows, Tile
 from .arithmetic import fma
 
@@ -101,10 +101,28 @@ def put(x: Tile, i: int, vector: Several) -> None:
     x[i * WIDTH : (i + 1) * WIDTH] = vector
 
 
+def number_at(x: Rows, i: int, j: int) -> Several:
+    """The number x[i, j] in all places; nothing checks that it exists."""
+    return np.full(WIDTH, x[i, j])
+
+
+def totals(x: Tile, i: int) -> Several:
+    """The sums of WIDTH vectors of a flat array from number i on, as `total` makes them."""
+    return np.array([total(pick(x, k)) for k in range(i, i + WIDTH)])
+
+
 @inline
 def line_of(x: Tile) -> int:
     """The first number of x that begins a line of the cache: vectors across lines take twice as long."""
     return -(x.ctypes.data // 8) % WIDTH
+
+
+@kernel_nested
+def rows_of_lines(rows: int, columns: int) -> Rows:
+    """Zeros (rows, columns) from the beginning of a line of the cache on."""
+    room = np.zeros(rows * columns + WIDTH)
+    first = line_of(room)
+    return room[first : first + rows * columns].reshape(rows, columns)
 
 
 @inline
@@ -308,6 +326,29 @@ def sum_of(builder: Any, x: Any) -> Any:
         x = builder.fadd(builder.shuffle_vector(x, nothing, low), builder.shuffle_vector(x, nothing, high))
         half //= 2
     return builder.extract_element(x, _index(0))
+
+
+@define(number_at, (_array, _number, _number), doubles)
+def _number_at(context: Any, builder: Any, signature: Any, x: Any, i: Any, j: Any) -> Any:
+    address = place(context, builder, signature.args[0], x, i, j, of=ir.DoubleType())
+    return spread(builder, builder.load(address))
+
+
+@define(totals, (_array, _number), doubles, ndim=1)
+def _totals(context: Any, builder: Any, signature: Any, x: Any, i: Any) -> Any:
+    first = place(context, builder, signature.args[0], x, _number_of(builder, i))
+    rows = [builder.load(builder.gep(first, [_index(k)]), align=8) for k in range(WIDTH)]
+    places, half = ir.VectorType(_index, WIDTH), WIDTH // 2
+    while half:
+        # Two vectors become one: sums of halves of one lie beside those of the other, pieces by pieces.
+        pieces = [(k // (2 * half) * 2 * half + k % half, k // half % 2 * WIDTH) for k in range(WIDTH)]
+        low, high = (ir.Constant(places, [k + more + other for k, other in pieces]) for more in (0, half))
+        rows = [
+            builder.fadd(builder.shuffle_vector(a, b, low), builder.shuffle_vector(a, b, high))
+            for a, b in zip(rows[:half], rows[half:], strict=True)
+        ]
+        half //= 2
+    return rows[0]
 
 
 @define(signed_as, (doubles, doubles), doubles)

@@ -33,7 +33,7 @@ def weighed(catalogue, poles, m, left, prefix, tried, near, now, after, bench) -
     arm_prefixes.expect(m, left, bench)
     arm_prefixes.aim(m, p, 1, source, bench)
     arm_prefixes.gather(A, tried, tried.shape[0], bench)
-    arm_prefixes.promise_forms(A, near, m, p, 1, source, bench)
+    arm_prefixes.promise_forms(A, near, catalogue.size, m, p, 1, source, bench)
     arm_prefixes.weigh(m, p, left, 1, tried.shape[0], source, bench)
 
 
@@ -119,16 +119,19 @@ def test_forms_of_a_promise(m: int, d: int, gamma: float, beta: float, seed: int
         size = np.linalg.norm(rest)
         aim = ALONG[v] * along + (BESIDE[v] * rest / size if size > 1e-2 * np.linalg.norm(before) else 0.0)
         lost += catalogue.size * (before - after) @ aim / (unit * free)
-    a, f = catalogue.A[near] / catalogue.size, bench.forms
-    found = a @ np.triu(f.Q) @ a / (1.0 + a @ np.triu(f.R) @ a)
+    a, small = catalogue.A[near] / catalogue.size, bench.forms.small
+    products = np.outer(a, a)[np.triu_indices(d)]
+    k = len(products)
+    Q, R, W = small[1, : 2 * k : 2] @ products, small[1, 1 : 2 * k : 2] @ products, small[2, :k] @ products
+    found = Q / (1.0 + R)
     assert found == pytest.approx(lost, rel=2e-2, abs=5e-3)
-    own = a @ f.q + bench.beta * np.sqrt(a @ np.triu(f.W[:, :d]) @ a if beta else 0.0)
+    own = a @ small[0, :d] + np.sqrt(W if beta else 0.0)
     assert own == pytest.approx(bench.earned[0, near], rel=1e-4, abs=1e-5)
 
 
 def sides_of(catalogue: Any, kinds: np.ndarray) -> Any:
     return arm_beams.make_side(
-        arm_screens.products_of(catalogue.A[: len(kinds)], catalogue.size), catalogue.size, kinds
+        arm_screens.group_arms(catalogue.A[: len(kinds)], catalogue.size), catalogue.size, kinds
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastlbm.kernels import arm_catalogue, arm_inverses, arm_screens
+from fastlbm.kernels import arm_catalogue, arm_inverses, arm_screens, arm_starts
 from fastlbm.kernels._jit import kernel
 from fastlbm.kernels.arm_worth import Shape
 from fastlbm.kernels.vectors import WIDTH
@@ -20,19 +20,18 @@ pytestmark = pytest.mark.nojit
 
 
 @kernel
-def changed(catalogue, products, poles, shape, block, places, arms, j, f, inverses, scores) -> float:
+def changed(catalogue, grouped, poles, shape, block, places, arms, j, f, inverses, scores) -> float:
     """Arms come to places of a block one after the other; then position j is looked at."""
-    A, beta = catalogue.A, catalogue.beta
-    arm_inverses.start_inverses(A, poles, shape, block, beta, f, inverses)
+    arm_starts.start_inverses(catalogue, poles, shape, block, f, inverses)
     for c in range(places.shape[0]):
-        arm_inverses.forms_at(A, poles, shape, block[places[c]], places[c], beta, f, inverses)
+        arm_inverses.forms_at(catalogue, poles, shape, block[places[c]], places[c], f, inverses)
         block[places[c]] = arms[c]
-        arm_inverses.change_arm(A, poles, shape, arms[c], places[c], beta, f, inverses)
-    arm_inverses.forms_at(A, poles, shape, block[j], j, beta, f, inverses)
+        arm_inverses.change_arm(catalogue, poles, shape, arms[c], places[c], f, inverses)
+    arm_inverses.forms_at(catalogue, poles, shape, block[j], j, f, inverses)
     tried = np.arange(WIDTH)
-    arm_inverses.worths_of_few(A, poles, shape, tried, j, beta, f, inverses)
-    K = catalogue.A.shape[0]
-    arm_screens.screen(products, f, beta, catalogue.size, catalogue.unit, K, scores)
+    arm_inverses.worths_of_few(catalogue, poles, shape, tried, j, f, inverses)
+    K, d = catalogue.A.shape
+    arm_screens.screen(grouped, f.small, d, catalogue.beta > 0.0, K, scores)
     return arm_inverses.value_now(shape, poles.shifts.shape[0], inverses)
 
 
@@ -42,15 +41,15 @@ def after(
     """The block, a position, its value, all scores, exact worths of the first arms, and the inverses."""
     rng, (K, d), n = np.random.default_rng(seed), catalogue.A.shape, len(block)
     f = arm_screens.make_forms(catalogue.target, catalogue.V_inv)
-    inverses, products = (
+    inverses, grouped = (
         arm_inverses.make_inverses(d, m, n, len(poles.shifts)),
-        arm_screens.products_of(catalogue.A, catalogue.size),
+        arm_screens.group_arms(catalogue.A, catalogue.size),
     )
     scores = np.zeros(((K + arm_screens.GROUP - 1) // arm_screens.GROUP, arm_screens.GROUP), dtype=np.float32)
     places, arms, j = rng.integers(n, size=changes), rng.integers(K, size=changes), int(rng.integers(n))
     block, shape = block.copy(), Shape(m, n, wrap)
-    value = changed(catalogue, products, poles, shape, block, places, arms, j, f, inverses, scores)
-    worths = inverses.tried[3 * d]
+    value = changed(catalogue, grouped, poles, shape, block, places, arms, j, f, inverses, scores)
+    worths = inverses.worths
     return block, j, value, scores.ravel()[:K].astype(float) * catalogue.unit, worths.copy(), inverses
 
 
@@ -78,7 +77,7 @@ def test_inverses(m: int, d: int, gamma: float, beta: float, wrap: bool, changes
         X = naive.memory_matrix(window, np.zeros((d, d)))
         for i, shift in enumerate(poles.shifts):
             wanted = np.linalg.inv(X + shift * np.eye(d)) if wrap or m <= t < n else np.zeros((d, d))
-            found = inverses.S[:, t * p + i].reshape(d, d)
+            found = inverses.rows[:-2, t * p + i].reshape(d, -1)[:, :d]
             np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-11)
     # What each of a few arms is exactly worth, and all about, up to a constant.
     blocks = [np.append(np.append(block[:j], k), block[j + 1 :]) for k in range(WIDTH)]

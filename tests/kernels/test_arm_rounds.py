@@ -64,7 +64,7 @@ def ground_of(catalogue: Any, numbers: np.ndarray, past: int = 0) -> Ground:
     return Ground(
         catalogue=catalogue._replace(**parts),
         columns=arm_tables.columns_of(A),
-        products=arm_screens.products_of(A, catalogue.size),
+        grouped=arm_screens.group_arms(A, catalogue.size),
         K=len(numbers),
         draws=arm_annealing.make_draws(np.full(len(numbers), -np.inf)),
         visit=4e-6,
@@ -74,7 +74,7 @@ def ground_of(catalogue: Any, numbers: np.ndarray, past: int = 0) -> Ground:
 
 def desk_of(ground: Ground, m: int, n: int, p: int) -> Any:
     """Scratch for blocks of n arms."""
-    return arm_looks.make_desk(ground.catalogue, ground.columns, ground.products, ground.K, m, n, p)
+    return arm_looks.make_desk(ground.catalogue, ground.columns, ground.grouped, ground.K, m, n, p)
 
 
 def arms_of(catalogue: Any, numbers: np.ndarray) -> Arms:

@@ -85,7 +85,7 @@ def test_sums_by_halves(seed: int) -> None:
 
 @kernel
 def sums_of_the_first(x, most, out):  # type: ignore[no-untyped-def]
-    """Sums of the first numbers of a row, one of its numbers everywhere, and how many are not above `most`."""
+    """Sums of the first numbers of a row, how many are not above `most`, and a number everywhere."""
     a = load_singles(x, 0, 1)
     store_singles(out, 0, 0, running(a))
     store_singles(out, 1, 0, single_at(x, 1, 2))

@@ -16,13 +16,16 @@ from fastlbm.kernels.vectors import (
     line_of,
     load,
     load_first,
+    number_at,
     pick,
     put,
     read,
     root,
+    rows_of_lines,
     signed_as,
     store,
     store_first,
+    totals,
     where_above,
     write,
     zeros,
@@ -87,3 +90,40 @@ def test_vectors_of_flat_arrays() -> None:
     for first in range(WIDTH):
         rows = x[first : first + 2 * WIDTH].reshape(2, WIDTH)
         assert rows.reshape(-1)[line_of(rows) :].ctypes.data % (8 * WIDTH) == 0
+
+
+@kernel
+def sums_of_many(x, i, out):  # type: ignore[no-untyped-def]
+    """The sums of vectors from number i on, and one number everywhere."""
+    put(out, 0, totals(x, i))
+    put(out, 1, number_at(x.reshape(-1, 2), 3, 1))
+
+
+@pytest.mark.nojit
+@given(seed=st.integers(0, 10**6), i=st.integers(0, 2))
+def test_sums_of_many_vectors(seed: int, i: int) -> None:
+    x, out = np.random.default_rng(seed).standard_normal((WIDTH + 2) * WIDTH), np.zeros(2 * WIDTH)
+    sums_of_many(x, i, out)
+    rows = x.reshape(-1, WIDTH)[i : i + WIDTH]
+    np.testing.assert_array_equal(out[:WIDTH], [sum_by_halves(row) for row in rows])
+    np.testing.assert_array_equal(out[WIDTH:], x[7])
+
+
+def sum_by_halves(x: np.ndarray) -> float:
+    while len(x) > 1:
+        x = x[: len(x) // 2] + x[len(x) // 2 :]
+    return float(x[0])
+
+
+@kernel
+def many_rows(rows, columns):  # type: ignore[no-untyped-def]
+    x = rows_of_lines(rows, columns)
+    return x, line_of(x.reshape(-1))
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("shape", [(1, 1), (3, 16), (7, 5)])
+def test_rows_begin_a_line_of_the_cache(shape: tuple[int, int]) -> None:
+    x, first = many_rows(*shape)
+    assert first == 0
+    np.testing.assert_array_equal(x, np.zeros(shape))

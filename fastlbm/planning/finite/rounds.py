@@ -13,7 +13,7 @@ from ...kernels.arm_beams import kinds_of
 from ...kernels.arm_catalogue import make_catalogue
 from ...kernels.arm_poles import GRID, fit_poles
 from ...kernels.arm_rounds import Ground, RoundEffort, search_rounds
-from ...kernels.arm_screens import products_of
+from ...kernels.arm_screens import group_arms
 from ...kernels.arm_search import ArmEffort
 from ...kernels.arm_spans import spans_pay
 from ...kernels.arm_tables import columns_of
@@ -135,7 +135,7 @@ def ground_of(model: Model, belief: Belief, poles: Poles, numbers: Index, past: 
     return Ground(
         catalogue=catalogue,
         columns=columns_of(own if spans else own[:0]),
-        products=products_of(own[:0] if spans else own, catalogue.size),
+        grouped=group_arms(own[:0] if spans else own, catalogue.size),
         K=len(numbers),
         draws=make_draws(np.full(len(numbers), -np.inf)),
         visit=visit,
