@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..kernels.arm_beams import KINDS
 from ..kernels.arm_prefixes import MOST
-from ..kernels.arm_rounds import RoundEffort
+from ..kernels.arm_grounds import RoundEffort
 from ..kernels.arm_search import ArmEffort
 from ..kernels.arm_spans import spans_pay
 from ..kernels.lanes import LANES
@@ -246,6 +246,7 @@ def round_arms(d: int, m: int, K: int, n: int, *, poles: int, bonus: bool) -> Ro
         sweeps=6,
         stretch=6,
         hot=0.06,
+        cold=0.01,
         programs=0.15,
         few=min(few, K),
         program=program_seconds(few, m, n, bonus),
@@ -254,10 +255,20 @@ def round_arms(d: int, m: int, K: int, n: int, *, poles: int, bonus: bool) -> Ro
         return effort
     # More actions in a window than directions: good blocks need not repeat a cycle, and arms change together.
     step, kinds = (n - m // 2) * prefix_seconds(d, m, K, poles=poles, bonus=bonus), 5e-10 * KINDS * K * d
-    width = min(int(max(0.4 * budget - kinds, 0.0) / step), _WIDEST)
-    beam = width * step + kinds
-    effort = effort._replace(cycles=0.2, mixed=0.0, slow=0.3, hot=0.4 / d, width=width, beam=beam)
-    return effort if few > 3 * m else effort._replace(slow=0.0, programs=0.0, few=0)
+    width = min(int(max(0.2 * budget - kinds, 0.0) / step), _WIDEST)
+    return RoundEffort(
+        budget=budget,
+        cycles=0.05,
+        mixed=0.0,
+        slow=0.0,
+        sweeps=6,
+        stretch=6,
+        hot=1.5 / d,
+        cold=0.1 / d,
+        islands=4,
+        width=width,
+        beam=width * step + kinds,
+    )
 
 
 def program_seconds(few: int, m: int, n: int, bonus: bool) -> float:

@@ -24,7 +24,7 @@ from fastlbm.kernels import (
 from fastlbm.kernels._jit import kernel
 from fastlbm.kernels.arm_annealing import Heat
 from fastlbm.kernels.arm_poles import GRID, fit_poles
-from fastlbm.kernels.arm_rounds import Ground, RoundEffort
+from fastlbm.kernels.arm_grounds import Ground, RoundEffort
 from fastlbm.kernels.arm_tables import Tables
 from fastlbm.kernels.arm_worth import Arms, Poles, Shape
 from fastlbm.kernels.optimism import O3M, Belief
