@@ -52,7 +52,7 @@ rotting, and what `Rolling` plays of it, are found by kernels/arm_rounds.py: ann
 stretches of them (arm_annealing.py), and exact plans of a few arms (arm_choice.py, arm_programs.py). What
 arms are worth at a position is told by arm_looks.py: about, for all of them, by arm_inverses.py and
 arm_screens.py where d <= 2m, elsewhere by the inner products of arm_tables.py in arm_spans.py; exactly, for a
-few, in closed form (arm_inverses.py, arm_worth.py). Powers are sums of inverses there (arm_poles.py).
+few, in closed form (arm_inverses.py, arm_windows.py). Powers are sums of inverses there (arm_poles.py).
 Sets revealed step by step are O3M's in kernels/revealed_blocks.py.
 
 The symbols.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ._jit import kernel_internal, kernel_nested
-from ._types import Integers, Rows, SingleRows, Vector
+from ._types import Integers, SingleRows, Vector
 from .arm_annealing import Draws, Heat, anneal
 from .arm_catalogue import Catalogue
 from .arm_looks import Desk, by_inverses, make_desk
@@ -48,8 +48,8 @@ class Ground(NamedTuple):
     """Arms to search among, and what that costs."""
 
     catalogue: Catalogue
-    columns: Rows  # see `columns_of`
-    grouped: SingleRows  # see `group_arms`
+    columns: SingleRows  # see `group_arms`; none where inverses are used
+    grouped: SingleRows  # the same, none elsewhere
     K: int  # of the catalogue the first so many may be played
     draws: Draws  # changed in place
     visit: float  # seconds for a look at a position, about

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ._jit import inline, kernel, kernel_internal
-from ._types import Integers, Rows, SingleRows
+from ._types import Integers, SingleRows
 from .arm_catalogue import Catalogue
 from .arm_inverses import (
     Inverses,
@@ -23,10 +23,11 @@ from .arm_inverses import (
     worths_of_few,
 )
 from .arm_screens import GROUP, Forms, make_forms, screen
-from .arm_spans import Spans, fill_spans, make_spans, screen_spans, spans_pay
+from .arm_spans import Spans, look_by_spans, make_spans, spans_pay
 from .arm_starts import start_inverses
-from .arm_tables import Tables, enter, look_up, make_tables
-from .arm_worth import Arms, Poles, Room, Shape, fill_worths, prepare_at, value_of_block
+from .arm_tables import Tables, enter, make_tables
+from .arm_windows import Windows, make_windows, value_by_windows, worths_of_tried
+from .arm_worth import Arms, Poles, Room, Shape
 from .singles import single_rows
 from .vectors import WIDTH
 
@@ -38,14 +39,13 @@ class Desk(NamedTuple):
     """Scratch for blocks or cycles of n arms; either the inverses or the tables are used."""
 
     K: int  # the first rows of the catalogue, which may be played
-    columns: Rows  # see `columns_of`
-    grouped: SingleRows  # see `group_arms`
-    rows: Integers  # (n,) 0, 1, ...
+    columns: SingleRows  # see `group_arms`; none where inverses are used
+    grouped: SingleRows  # the same, none elsewhere
     scores: SingleRows  # (groups, GROUP), flat by arms, in the unit of the catalogue
     tried: Integers  # (TRIED,)
-    worth: Rows  # (n, n+TRIED)
-    arms: Arms  # inner products of the n arms with themselves and with TRIED others
+    arms: Arms  # inner products of the n arms with those nearby; the last row and column are zeros
     tables: Tables  # without rows where inverses are used
+    windows: Windows
     spans: Spans
     forms: Forms
     inverses: Inverses
@@ -53,32 +53,29 @@ class Desk(NamedTuple):
 
 @kernel
 def make_desk(
-    catalogue: Catalogue, columns: Rows, grouped: SingleRows, K: int, m: int, n: int, p: int
+    catalogue: Catalogue, columns: SingleRows, grouped: SingleRows, K: int, m: int, n: int, p: int
 ) -> Desk:
     """Of the catalogue the first K arms may be played."""
-    c, d, spans = n + TRIED, catalogue.A.shape[1], spans_pay(catalogue.A.shape[1], m)
-    rows = n if spans else 0
+    d, spans = catalogue.A.shape[1], spans_pay(catalogue.A.shape[1], m)
+    rows = n + 1 if spans else 0
     arms = Arms(
-        G=np.zeros((rows, c)),
-        H=np.zeros((rows, c)),
-        theta=np.zeros(c),
-        squares=np.zeros(c),
-        widths=np.zeros(c),
+        G=np.zeros((rows, rows)),
+        H=np.zeros((rows, rows)),
+        theta=np.zeros(rows),
+        squares=np.zeros(rows),
+        widths=np.zeros(rows),
         beta=catalogue.beta,
     )
     return Desk(
         K=K,
         columns=columns,
         grouped=grouped,
-        rows=np.arange(n),
         scores=single_rows((K + GROUP - 1) // GROUP, GROUP),
         tried=np.zeros(TRIED, dtype=np.int64),
-        worth=np.zeros((n, c)),
         arms=arms,
-        tables=make_tables(
-            catalogue.theta, catalogue.squares, catalogue.widths, K, rows, catalogue.beta > 0.0
-        ),
-        spans=make_spans(m, p),
+        tables=make_tables(catalogue, K, n if spans else 0),
+        windows=make_windows(d, m if spans else 0, p),
+        spans=make_spans(m if spans else 0, p),
         forms=make_forms(catalogue.target, catalogue.V_inv),
         inverses=make_inverses(0 if spans else d, m, n, p),
     )
@@ -97,7 +94,7 @@ def start(catalogue: Catalogue, poles: Poles, shape: Shape, block: Integers, des
         start_inverses(catalogue, poles, shape, block, desk.forms, desk.inverses)
     else:
         for j in range(shape.n):
-            _enter(catalogue, block, j, desk)
+            enter(catalogue, desk.columns, shape, block, j, desk.tables, desk.arms)
 
 
 @inline
@@ -108,14 +105,12 @@ def look(
 
     Returns c^gamma, which exact worths by inner products need.
     """
-    beta, unit, free = catalogue.beta, catalogue.unit, 0.0
+    beta, free = catalogue.beta, 0.0
     if by_inverses(desk):
         forms_at(catalogue, poles, shape, block[j], j, desk.forms, desk.inverses)
         screen(desk.grouped, desk.forms.small, catalogue.A.shape[1], beta > 0.0, K, desk.scores)
     else:
-        free = prepare_at(desk.arms, poles, shape, desk.rows, desk.rows, j, room)
-        fill_spans(desk.arms, poles, shape, desk.tables, j, free, room, desk.spans)
-        screen_spans(desk.tables, desk.spans, beta, unit, desk.scores)
+        free = look_by_spans(desk.arms, poles, shape, desk.tables, j, desk.windows, desk.spans, desk.scores)
     return free
 
 
@@ -131,23 +126,21 @@ def best_of_tried(
     room: Room,
 ) -> int:
     """The best by exact worths of the arm of now and those that are tried, after `look`."""
-    arms, tried, n, best, same = desk.arms, desk.tried, shape.n, 0, True
+    tried, best, same = desk.tried, 0, True
     tried[0] = block[j]
     for c in range(1, TRIED):
         same = same and tried[c] == tried[0]
     if same:
         return tried[0]
-    worth, first = desk.worth[j], n
     if by_inverses(desk):
         worths_of_few(catalogue, poles, shape, tried, j, desk.forms, desk.inverses)
-        worth, first = desk.inverses.worths, 0
+        worth = desk.inverses.worths
     else:
-        for c in range(TRIED):
-            _describe(catalogue, arms, n + c, tried[c])
-        look_up(desk.tables, shape, j, tried, arms)
-        fill_worths(arms, poles, shape, desk.rows, j, free, n, room, desk.worth)
+        windows = desk.windows
+        worths_of_tried(catalogue, desk.arms, poles, shape, block, tried, j, free, windows)
+        worth = windows.tried[windows.tried.shape[0] - 1]
     for c in range(1, TRIED):
-        if worth[first + c] > worth[first + best] + 1e-10 * abs(worth[first]):
+        if worth[c] > worth[best] + 1e-10 * abs(worth[0]):
             best = c
     return tried[best]
 
@@ -161,7 +154,7 @@ def take(
     if by_inverses(desk):
         change_arm(catalogue, poles, shape, arm, j, desk.forms, desk.inverses)
     else:
-        _enter(catalogue, block, j, desk)
+        enter(catalogue, desk.columns, shape, block, j, desk.tables, desk.arms)
 
 
 @kernel_internal
@@ -169,18 +162,4 @@ def value_of(poles: Poles, shape: Shape, desk: Desk, room: Room) -> float:
     """The value of the block, or of one period of the cycle."""
     if by_inverses(desk):
         return value_now(shape, poles.shifts.shape[0], desk.inverses)
-    return value_of_block(desk.arms, poles, shape, desk.rows, desk.rows, room)
-
-
-@kernel_internal
-def _describe(catalogue: Catalogue, arms: Arms, at: int, arm: int) -> None:
-    """Column `at` is an arm, but for its inner products."""
-    arms.theta[at], arms.squares[at] = catalogue.theta[arm], catalogue.squares[arm]
-    arms.widths[at] = catalogue.widths[arm]
-
-
-@kernel_internal
-def _enter(catalogue: Catalogue, block: Integers, j: int, desk: Desk) -> None:
-    """The inner products of the arm at j."""
-    _describe(catalogue, desk.arms, j, block[j])
-    enter(desk.tables, desk.columns, catalogue.A, catalogue.VA, block, j, desk.K, desk.arms)
+    return value_by_windows(desk.arms, poles, shape, desk.windows)

@@ -16,48 +16,76 @@ and behind the position are the same, and count once. The inner products are in 
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from ._jit import inline, kernel, kernel_internal
-from ._types import Integers, Matrix, Rows, SingleRows, Vector
+from ._types import Integers, Rows, SingleRows
 from .arithmetic import column, fma
 from .arm_screens import GROUP
 from .arm_tables import Tables
-from .arm_worth import Arms, Poles, Room, Shape, counts
-from .singles import store_narrowed
-from .vectors import WIDTH, Several, at_least, load, root, zeros
+from .arm_windows import Windows, fill_windows
+from .arm_worth import Arms, Poles, Shape
+from .singles import (
+    SINGLES,
+    load_singles,
+    single_at,
+    single_rows,
+    single_zeros,
+    store_narrowed,
+    store_singles,
+)
+from .vectors import WIDTH, Several, at_least, load, root, rows_of_lines, store, total, where_above, zeros
 
-#: Four vectors, side by side.
+#: Four vectors, side by side: two groups of arms.
 Four = tuple[Several, Several, Several, Several]
 
 
 class Spans(NamedTuple):
-    """The forms of a position; of symmetric ones what is on the diagonal and above, that above twice."""
+    """The forms of a position. What belongs to windows has a lane for each, as in `arm_windows`."""
 
-    where: Integers  # (2m+1,) the positions around it, and itself
-    around: Integers  # (2m,) the rows of the tables for those around it
-    number: Integers  # (2m,) and which of the arms of L and S they are
-    rows: Integers  # (2m+1,) the rows of the tables for the arms of L and S; the last is for the arm of now
-    ends: Integers  # (3,) the first of these arms in a window, the one behind the last, how far bands go
-    counted: Integers  # (3,) the first window that counts, the one behind the last, 1 if the position does
-    parts: Vector  # (4,) c^gamma, the weight of |a|^2, the mean of all D, one over how many they are
-    lin: Vector  # (m,)
-    first: Matrix  # (m, m)
-    second: Matrix  # (m, m)
-    direct: Vector  # (2m,)
-    L: Matrix  # (2m, 2m)
-    S: Matrix  # (2m, 2m)
-    taken: Matrix  # (m, m) window by window, what `direct` is the sum of
-    feature: Matrix  # (m, m+1) window by window beta b/|b|, of its arms and of the arm of now
-    near: Vector  # (2m,) inner products of the arm of now with those around it
-    action: Matrix  # (p, m) how (Y + s_i)^-1 a_t is made of the arms of a window, a_t the last of them
-    turned: Matrix  # (p, m) scratch: T near, then how (Y + s_i)^-1 u is made of them and of u, see `_losses`
-    inner: Vector  # (m+1,) scratch
-    weights: Vector  # (p,) of the poles, over D
-    inverses: Vector  # (p,) 1/c_i
+    around: Integers  # (2m+1,) the rows of the tables for the arms around it, and for that of now
+    number: Integers  # (2m,) which of the arms of L and S those around it are
+    rows: Integers  # (4m,) the rows of the tables for the arms of L and S; of a short cycle twice
+    ends: Integers  # (3,) the first of these arms in a window, the one behind the last, the width of bands
+    lanes: Rows  # (1, WIDTH) 0, 1, ...
+    turned: Rows  # (p q, WIDTH) (Y + s_i)^-1 a as it is made of the others, a the arm of now
+    aimed: Rows  # (p q, WIDTH) the same of theta + beta V^-1 b/|b|, over D and with the weight of the pole
+    target: Rows  # (q, WIDTH) inner products of that with the others
+    weights: Rows  # (p, WIDTH) of the poles, over D; 0 where the window does not count
+    feature: Rows  # (m+1, WIDTH) beta b/|b|, of the arms of a window and of the arm of now
+    bands: Rows  # (2 m m + m, 2 WIDTH) what belongs to L, S and direct, at the numbers of the first arm
+    sums: Rows  # (2m+1, 2 WIDTH) sums of these: k to the right of the diagonals of L, of S, and direct
+    small: SingleRows  # (6m+4, 2 WIDTH) of `_screen`, in the units of the tables; see `_Places`
+
+
+class _Places(NamedTuple):
+    """Rows of `small`."""
+
+    S: int  # the first of m: what is k to the right of the diagonal of S, twice; L is before it
+    direct: int
+    lin: int
+    parts: int  # the weights of <theta, a>, |a|^2 and a^T V^-1 a
+    first: int  # the first of m
+    second: int  # the first of m
+    taken: int  # the first of m, by arms; each has windows as lanes
+    feature: int  # the first of m + 1; the last is of the arm of now
+
+
+@inline
+def _places(m: int) -> _Places:
+    o = 2 * m
+    return _Places(
+        S=m,
+        direct=o,
+        lin=o + 1,
+        parts=o + 2,
+        first=o + 3,
+        second=o + m + 3,
+        taken=o + 2 * m + 3,
+        feature=o + 3 * m + 3,
+    )
 
 
 @inline
@@ -68,190 +96,253 @@ def spans_pay(d: int, m: int) -> bool:
 
 @kernel
 def make_spans(m: int, p: int) -> Spans:
+    q = max(m - 1, 0)
+    lanes = rows_of_lines(1, WIDTH)
+    for lane in range(WIDTH):
+        lanes[0, lane] = lane
     return Spans(
-        where=np.zeros(2 * m + 1, dtype=np.int64),
-        around=np.zeros(2 * m, dtype=np.int64),
+        around=np.zeros(2 * m + 1, dtype=np.int64),
         number=np.zeros(2 * m, dtype=np.int64),
-        rows=np.zeros(2 * m + 1, dtype=np.int64),
+        rows=np.zeros(4 * m, dtype=np.int64),
         ends=np.zeros(3, dtype=np.int64),
-        counted=np.zeros(3, dtype=np.int64),
-        parts=np.zeros(4),
-        lin=np.zeros(m),
-        first=np.zeros((m, m)),
-        second=np.zeros((m, m)),
-        direct=np.zeros(2 * m),
-        L=np.zeros((2 * m, 2 * m)),
-        S=np.zeros((2 * m, 2 * m)),
-        taken=np.zeros((m, m)),
-        feature=np.zeros((m, m + 1)),
-        near=np.zeros(2 * m),
-        action=np.zeros((p, m)),
-        turned=np.zeros((p, m)),
-        inner=np.zeros(m + 1),
-        weights=np.zeros(p),
-        inverses=np.zeros(p),
+        lanes=lanes,
+        turned=rows_of_lines(p * q, WIDTH),
+        aimed=rows_of_lines(p * q, WIDTH),
+        target=rows_of_lines(q, WIDTH),
+        weights=rows_of_lines(p, WIDTH),
+        feature=rows_of_lines(m + 1, WIDTH),
+        bands=rows_of_lines(2 * m * m + m, 2 * WIDTH),
+        sums=rows_of_lines(2 * m + 1, 2 * WIDTH),
+        small=single_rows(6 * m + 4, 2 * WIDTH),
     )
 
 
 @inline
-def _settle(arms: Arms, shape: Shape, tables: Tables, j: int, f: Spans) -> None:
-    """Which arms are around position j; nothing is lost yet."""
+def _settle(shape: Shape, tables: Tables, j: int, w: Windows, f: Spans) -> None:
+    """Which arms are around position j."""
     m, n = shape.m, shape.n
     again = shape.wrap and n <= 2 * m  # the arms before and behind are the same
-    for s in range(2 * m):
-        t = j - m + s + (s >= m)
-        f.number[s], f.where[s], f.near[s] = s, 0, 0.0
-        if shape.wrap or 0 <= t < n:
-            f.where[s] = t % n
-            f.near[s] = arms.G[t % n, j]
-            f.number[s] = (t - j - 1) % n if again else s
-        f.around[s] = tables.at[f.where[s]]
-        f.rows[f.number[s]] = f.around[s]
-    f.where[2 * m], f.rows[2 * m] = j, tables.at[j]
-    f.counted[0], f.counted[1], f.counted[2] = m, 0, counts(shape, j)
-    for v in range(m):
-        if counts(shape, j + 1 + v):
-            f.counted[0], f.counted[1] = min(f.counted[0], v), v + 1
-    f.ends[0], f.ends[1], f.ends[2] = (0, n - 1, n) if again else (f.counted[0] + 1, f.counted[1] + m, m)
-    f.direct[:] = 0.0
-    f.L[:] = 0.0
-    f.S[:] = 0.0
+    for a in range(2 * m):
+        t = w.where[a]
+        f.around[a] = tables.at[t] if t < n else 0
+        f.number[a] = a
+        if again:
+            f.number[a] = t - j - 1 if t > j else t - j - 1 + n
+        f.rows[f.number[a]] = f.around[a]
+        if again:
+            f.rows[n - 1 + f.number[a]] = f.around[a]
+    f.around[2 * m] = tables.at[j]
+    if again:
+        f.ends[0], f.ends[1], f.ends[2] = 0, n - 1, (n + 1) // 2
+    else:
+        some = w.counted[1] >= w.counted[0]
+        f.ends[0], f.ends[1], f.ends[2] = w.counted[0], (w.counted[1] + m) if some else 0, m
 
 
 @inline
-def _own_forms(beta: float, m: int, free: float, room: Room, f: Spans) -> None:
-    """What an arm earns itself."""
-    for r in range(m):
-        f.lin[r] = room.lin[r]
-        for s in range(m if beta > 0.0 else 0):
-            f.first[r, s] = 2.0 * free * room.first[r, s]
-            f.second[r, s] = room.second[r, s] * (1.0 if r == s else 2.0)
-
-
-@inline
-def _scales(square: float, poles: Poles, m: int, v: int, room: Room, f: Spans) -> float:
-    """What window v adds to S; returns the sum of D over poles for the arm of now."""
-    q, b, total = m - 1, column(v + 1), 0.0
+def _scales(poles: Poles, m: int, square: float, valid: Several, w: Windows, f: Spans) -> float:
+    """The weights of the poles, over D for the arm of now; returns the sum of all D."""
+    q, whole = m - 1, zeros()
     for i in range(poles.shifts.shape[0]):
-        D = fma(f.inverses[i], square, 1.0)
+        inverse = w.inverses[0, i]
+        D = zeros() + fma(inverse, square, 1.0)
         for r in range(q):
-            x = 0.0
+            x = zeros()
             for s in range(q):
-                x = fma(room.T[v, i, r, s], f.near[b + s], x)
-            f.turned[i, r] = x
-            D = fma(f.near[b + r], x, D)
-            f.action[i, r] = room.action[v, i, r]
-        f.action[i, q] = f.inverses[i]
-        f.weights[i] = poles.weights[i] / D
-        total += D
-    for r in range(q):
-        for s in range(r, q):
-            x = 0.0
-            for i in range(poles.shifts.shape[0]):
-                x += room.T[v, i, r, s]
-            y, z = f.number[b + r], f.number[b + s]
-            f.S[min(y, z), max(y, z)] += x if r == s else 2.0 * x
-    return total
+                x = fma(load(w.inverse, (i * q + r) * q + s, 0), load(w.near, m, s), x)
+            x = x * -inverse
+            store(f.turned, i * q + r, 0, x)
+            D = fma(load(w.near, m, r), x, D)
+        whole = fma(valid, D, whole)
+        store(f.weights, i, 0, poles.weights[i] * valid / D)
+    return total(whole)
 
 
 @inline
-def _optimistic(arms: Arms, m: int, v: int, free: float, room: Room, f: Spans) -> None:
-    """beta b/|b| for the feature b of window v with the arm of now; inner = <V^-1 times that, a_s>."""
-    q, b, own = m - 1, column(v + 1), 0.0
+def _optimistic(arms: Arms, p: int, m: int, j: int, free: float, w: Windows, f: Spans) -> None:
+    """beta b/|b| for the feature b of windows with the arm of now, and what is aimed at with it."""
+    q, near, below = m - 1, w.near, zeros()
     for r in range(q):
-        f.feature[v, r] = room.mixed[v, r]
-    for i in range(f.weights.shape[0]):
-        x = 0.0
-        for r in range(m):
-            x = fma(f.action[i, r], f.near[b + r], x)
-        x *= f.weights[i]
-        own = fma(x, f.inverses[i], own)
+        store(f.feature, r, 0, load(w.mixed, r, 0))
+    store(f.feature, q, 0, zeros() + free)
+    for i in range(p):
+        x = w.inverses[0, i] * load(near, m, q)
         for r in range(q):
-            f.feature[v, r] -= x * f.turned[i, r]
-    f.feature[v, q], f.feature[v, m] = free, -own
-    square = 0.0
-    for r in range(m + 1):
-        x, y = 0.0, f.where[2 * m if r == m else b + r]
+            x = fma(load(w.action, i * q + r, 0), load(near, m, r), x)
+        x = x * load(f.weights, i, 0)
+        below = below - w.inverses[0, i] * x
+        for r in range(q):
+            store(f.feature, r, 0, load(f.feature, r, 0) - x * load(f.turned, i * q + r, 0))
+    store(f.feature, m, 0, below)
+    square, across = zeros(), arms.widths[j] * below
+    for r in range(m):
+        here, x = load(f.feature, r, 0), load(near, 2 * m + 2, r)
+        across = fma(x, here, across)
+        x = x * below
         for s in range(m):
-            x = fma(arms.H[y, f.where[b + s]], f.feature[v, s], x)
-        f.inner[r] = fma(arms.H[y, f.where[2 * m]], f.feature[v, m], x)
-        square = fma(f.feature[v, r], f.inner[r], square)
-    scale = arms.beta / math.sqrt(square) if square > 0.0 else 0.0
+            x = fma(load(near, m + 2 + abs(r - s), min(r, s)), load(f.feature, s, 0), x)
+        if r < q:
+            store(f.target, r, 0, x)
+        square = fma(here, x, square)
+    square = fma(below, across, square)
+    scale = arms.beta / root(where_above(square, 0.0, square, zeros() + 1.0))
+    scale = where_above(square, 0.0, scale, zeros())
     for r in range(m + 1):
-        f.feature[v, r] *= scale
-        f.inner[r] *= scale
+        store(f.feature, r, 0, load(f.feature, r, 0) * scale)
+    for r in range(q):
+        store(f.target, r, 0, fma(load(f.target, r, 0), scale, load(near, m + 1, r)))
 
 
 @inline
-def _losses(arms: Arms, m: int, v: int, room: Room, f: Spans) -> None:
-    """What window v adds to all that is lost."""
-    p, q, b, bonus = f.weights.shape[0], m - 1, column(v + 1), arms.beta > 0.0
-    for r in range(q if bonus else 0):
-        f.inner[r] += arms.theta[f.where[b + r]]
+def _losses(p: int, m: int, valid: Several, w: Windows, f: Spans) -> None:
+    """The bands: what windows add to all that is lost, and to its scale."""
+    q = m - 1
     for i in range(p):
         for r in range(q):
-            x = room.theta[v, i, r]
-            if bonus:
-                x = 0.0
-                for s in range(q):
-                    x = fma(room.T[v, i, r, s], f.inner[s], x)
-            f.turned[i, r] = x * f.weights[i]
-        f.turned[i, q] = f.inverses[i] * f.weights[i]
+            x = zeros()
+            for s in range(q):
+                x = fma(load(w.inverse, (i * q + r) * q + s, 0), load(f.target, s, 0), x)
+            store(f.aimed, i * q + r, 0, x * (-w.inverses[0, i]) * load(f.weights, i, 0))
     for r in range(m):
-        y = f.number[b + r]
-        for s in range(m):
-            x, z = 0.0, f.number[b + s]
+        direct = zeros()
+        for i in range(p):
+            x = w.inverses[0, i] * load(f.weights, i, 0)
+            direct = (
+                fma(load(w.action, i * q + r, 0), x, direct) if r < q else fma(w.inverses[0, i], x, direct)
+            )
+        store(f.bands, 2 * m * m + r, r, direct)
+    for r in range(q):
+        for s in range(r, q):
+            x, y = zeros(), zeros()
             for i in range(p):
-                x = fma(f.action[i, r], f.turned[i, s], x)
-            if s < q:
-                f.L[min(y, z), max(y, z)] += x
-            else:
-                f.direct[y] += x
-                f.taken[v, r] = x
+                o = i * q
+                x = fma(load(w.action, o + r, 0), load(f.aimed, o + s, 0), x)
+                if s > r:
+                    x = fma(load(w.action, o + s, 0), load(f.aimed, o + r, 0), x)
+                y = fma(-w.inverses[0, i], load(w.inverse, (o + r) * q + s, 0), y)
+            y = y * valid
+            store(f.bands, (s - r) * m + r, r, x)
+            store(f.bands, (m + s - r) * m + r, r, y + y if s > r else y)
+        x = zeros()
+        for i in range(p):
+            x = fma(w.inverses[0, i], load(f.aimed, i * q + r, 0), x)
+        store(f.bands, (q - r) * m + r, r, x)
 
 
-@kernel_internal
-def fill_spans(
-    arms: Arms, poles: Poles, shape: Shape, tables: Tables, j: int, free: float, room: Room, f: Spans
+@inline
+def _add_bands(m: int, f: Spans) -> None:
+    """The sums of the bands over windows: what belongs to one number is in one column."""
+    for c in range(0, 2 * m, WIDTH):
+        for k in range(2 * m + 1):
+            count = m - k % m
+            x = load(f.bands, k * m, c)
+            for r in range(1, count):
+                x = x + load(f.bands, k * m + r, c)
+            store(f.sums, k, c, x)
+
+
+@inline
+def _narrow(f: Spans, row: int, source: Rows, at: int, begin: int, factor: float) -> None:
+    """A row of `small` = a factor times the vector source[at, begin:]."""
+    store_narrowed(f.small, row, 0, load(source, at, begin) * factor)
+
+
+@inline
+def _make_small(
+    arms: Arms, tables: Tables, m: int, free: float, mean: float, share: float, w: Windows, f: Spans, n: int
 ) -> None:
-    """The forms of position j of a block (n,), after `prepare_at`; the inner products are of its arms."""
-    m, windows, total, alone = shape.m, 0, 0.0, 0.0
-    _settle(arms, shape, tables, j, f)
-    for i in range(poles.shifts.shape[0]):
-        f.inverses[i] = 1.0 / poles.shifts[i]
-        alone += f.inverses[i]
-    if counts(shape, j):
-        _own_forms(arms.beta, m, free, room, f)
-    for v in range(m):
-        if counts(shape, j + 1 + v):
-            windows += 1
-            total += _scales(arms.squares[j], poles, m, v, room, f)
-            if arms.beta > 0.0:
-                _optimistic(arms, m, v, free, room, f)
-            _losses(arms, m, v, room, f)
-    share = 1.0 / max(windows * poles.shifts.shape[0], 1)
-    f.parts[0], f.parts[1], f.parts[2], f.parts[3] = free, windows * alone, total * share, share
+    """The forms in the units of the tables; n is 2m, or of a short cycle the number of arms around."""
+    o, small = _places(m), f.small
+    size, unit, wide = tables.units[0], tables.units[1], tables.units[2]
+    x, y, z = mean * size * size / unit, share * size * size, mean * size
+    if n == 2 * m:
+        for c in range(0, 2 * m, WIDTH):
+            for k in range(m):
+                store_narrowed(small, k, c, load(f.sums, k, c) * x)
+                store_narrowed(small, o.S + k, c, load(f.sums, m + k, c) * y)
+            store_narrowed(small, o.direct, c, load(f.sums, 2 * m, c) * z)
+    else:
+        # Each pair once, from where the way to the other, perhaps around the cycle, is shorter.
+        for c in range(0, n, WIDTH):
+            for k in range(f.ends[2]):
+                store_narrowed(small, k, c, zeros())
+                store_narrowed(small, o.S + k, c, zeros())
+            store_narrowed(small, o.direct, c, zeros())
+        for a in range(2 * m):
+            r = column(f.number[a])
+            small[o.direct, r] += f.sums[2 * m, a] * z
+            for k in range(min(m, 2 * m - a)):
+                at = r
+                s = column(f.number[a + k])
+                gap = s - r if s >= r else s - r + n
+                if 2 * gap > n or (2 * gap == n and s < r):
+                    at, gap = s, n - gap
+                small[gap, at] += f.sums[k, a] * x
+                small[o.S + gap, at] += f.sums[m + k, a] * y
+    bonus = arms.beta / unit
+    bonus *= bonus
+    small[o.parts, 0], small[o.parts, 2] = free, free * free * wide * bonus
+    if w.counted[2]:
+        _narrow(f, o.lin, w.own, 3 * m, 0, size / unit)
+    if arms.beta > 0.0:
+        for r in range(m if w.counted[2] else 0):
+            _narrow(f, o.first + r, w.own, r, 0, 2.0 * free * size * wide * bonus)
+            _narrow(f, o.second + r, w.own, m + r, 0, size * size * bonus)
+        for r in range(m):
+            _narrow(f, o.taken + r, f.bands, 2 * m * m + r, r, z)
+        for r in range(m + 1):
+            _narrow(f, o.feature + r, f.feature, r, 0, wide / unit)
 
 
 @inline
-def _four(x: Rows, i: int, j: int) -> Four:
-    """The numbers x[i, j:j+GROUP]."""
-    return load(x, i, j), load(x, i, j + WIDTH), load(x, i, j + 2 * WIDTH), load(x, i, j + 3 * WIDTH)
+def fill_spans(
+    arms: Arms, poles: Poles, shape: Shape, tables: Tables, j: int, free: float, w: Windows, f: Spans
+) -> None:
+    """The forms of position j of a block (n,), after `fill_windows`; the inner products are of its arms."""
+    m, p, alone = shape.m, poles.shifts.shape[0], 0.0
+    _settle(shape, tables, j, w, f)
+    lane, zero = load(f.lanes, 0, 0), zeros()
+    valid = where_above(lane, w.counted[1] + 0.5, zero, zero + 1.0)
+    valid = where_above(lane, w.counted[0] - 0.5, valid, zero)
+    share = 1.0 / max((w.counted[1] + 1 - w.counted[0]) * p, 1)
+    mean = _scales(poles, m, arms.squares[j], valid, w, f) * share
+    if arms.beta > 0.0:
+        _optimistic(arms, p, m, j, free, w, f)
+    else:
+        for r in range(m - 1):
+            store(f.target, r, 0, load(w.near, m + 1, r))
+    _losses(p, m, valid, w, f)
+    _add_bands(m, f)
+    _make_small(arms, tables, m, free, mean, share, w, f, min(2 * m, shape.n - 1) if shape.wrap else 2 * m)
+    for i in range(p):
+        alone += w.inverses[0, i]
+    f.small[_places(m).parts, 1] = alone / p * tables.units[0] if f.ends[1] > 0 else 0.0
 
 
 @inline
-def _nothing() -> Four:
-    return zeros(), zeros(), zeros(), zeros()
+def _four(x: SingleRows, i: int, j: int) -> Four:
+    """The numbers x[i, j:j+2*GROUP]."""
+    return (
+        load_singles(x, i, j),
+        load_singles(x, i, j + SINGLES),
+        load_singles(x, i, j + 2 * SINGLES),
+        load_singles(x, i, j + 3 * SINGLES),
+    )
 
 
 @inline
-def _times(a: float, x: Four) -> Four:
+def _all(x: Several) -> Four:
+    return x, x, x, x
+
+
+@inline
+def _times(a: Several, x: Four) -> Four:
     """a x."""
     return a * x[0], a * x[1], a * x[2], a * x[3]
 
 
 @inline
-def _more(a: float, x: Four, y: Four) -> Four:
+def _more(a: Several, x: Four, y: Four) -> Four:
     """a x + y."""
     return fma(a, x[0], y[0]), fma(a, x[1], y[1]), fma(a, x[2], y[2]), fma(a, x[3], y[3])
 
@@ -263,73 +354,87 @@ def _product(x: Four, y: Four, z: Four) -> Four:
 
 
 @inline
-def _bonus(tables: Tables, f: Spans, beta: float, k: int, value: Four) -> Four:
-    """The value and beta sqrt(a^T W a) for the group of arms from k on."""
-    m = f.lin.shape[0]
-    square = _times(f.parts[0] * f.parts[0], _four(tables.own, 2, k))
+def _bonus(tables: Tables, m: int, f: Spans, k: int, value: Four) -> Four:
+    """The value and beta sqrt(a^T W a) for the arms from k on."""
+    o, small = _places(m), f.small
+    square = _times(single_at(small, o.parts, 2), _four(tables.own, 2, k))
     for r in range(m):
         x = _four(tables.rows, f.around[r], k)
-        y = _times(f.second[r, r], x)
+        y = _all(single_zeros())
         for s in range(m):
-            y = _more(f.first[r, s], _four(tables.under, f.around[s], k), y)
-        for s in range(r + 1, m):
-            y = _more(f.second[r, s], _four(tables.rows, f.around[s], k), y)
+            y = _more(single_at(small, o.first + r, s), _four(tables.under, f.around[s], k), y)
+            y = _more(single_at(small, o.second + r, s), _four(tables.rows, f.around[s], k), y)
         square = _product(x, y, square)
     return (
-        fma(beta, root(at_least(square[0], 0.0)), value[0]),
-        fma(beta, root(at_least(square[1], 0.0)), value[1]),
-        fma(beta, root(at_least(square[2], 0.0)), value[2]),
-        fma(beta, root(at_least(square[3], 0.0)), value[3]),
+        value[0] + root(at_least(square[0], 0.0)),
+        value[1] + root(at_least(square[1], 0.0)),
+        value[2] + root(at_least(square[2], 0.0)),
+        value[3] + root(at_least(square[3], 0.0)),
     )
 
 
 @inline
-def _optimism(tables: Tables, f: Spans, k: int, lost: Four) -> Four:
+def _optimism(tables: Tables, m: int, w: Windows, f: Spans, k: int, lost: Four) -> Four:
     """What is lost, and what windows lose of their bonus by each of the arms from k on."""
-    m = f.lin.shape[0]
-    now = _four(tables.under, f.rows[2 * m], k)
-    first, end = column(f.counted[0]), f.counted[1]
-    for v in range(first, end):
-        x, y = _nothing(), _times(f.feature[v, m], now)
-        for s in range(m):
-            row = f.around[v + 1 + s]
-            x = _more(f.taken[v, s], _four(tables.rows, row, k), x)
-            y = _more(f.feature[v, s], _four(tables.under, row, k), y)
+    o, small, now = _places(m), f.small, _four(tables.under, f.around[2 * m], k)
+    for lane in range(w.counted[0], w.counted[1] + 1):
+        x, y = _all(single_zeros()), _times(single_at(small, o.feature + m, lane), now)
+        for r in range(m):
+            row = f.around[lane + r]
+            x = _more(single_at(small, o.taken + r, lane), _four(tables.rows, row, k), x)
+            y = _more(single_at(small, o.feature + r, lane), _four(tables.under, row, k), y)
         lost = _product(x, y, lost)
     return lost
 
 
-@kernel_internal
-def screen_spans(tables: Tables, f: Spans, beta: float, unit: float, scores: SingleRows) -> None:
-    """scores (groups, GROUP): what all arms are about worth, in some unit, as in `screen`."""
-    first, end, reach, at = column(f.ends[0]), f.ends[1], f.ends[2], f.rows
-    mean, share = f.parts[2], f.parts[3]
-    for g in range(scores.shape[0]):
+@inline
+def _screen(tables: Tables, m: int, bonus: bool, w: Windows, f: Spans, scores: SingleRows) -> None:
+    """scores (groups, GROUP): what all arms are about worth, in the unit of the tables, as in `screen`."""
+    o, small, at, groups = _places(m), f.small, f.rows, scores.shape[0]
+    first, end, reach = column(f.ends[0]), f.ends[1], f.ends[2]
+    for g in range(0, groups, 2):
         k = g * GROUP
-        theta, lost, scale = _four(tables.own, 0, k), _nothing(), _times(f.parts[1], _four(tables.own, 1, k))
+        theta, lost = _four(tables.own, 0, k), _all(single_zeros())
+        scale = _times(single_at(small, o.parts, 1), _four(tables.own, 1, k))
         for r in range(first, end):
             x = _four(tables.rows, at[r], k)
-            y, z = _more(f.L[r, r], x, _times(f.direct[r], theta)), _times(f.S[r, r], x)
-            for s in range(r + 1, min(r + reach, end)):
-                other = _four(tables.rows, at[s], k)
-                y, z = _more(f.L[r, s], other, y), _more(f.S[r, s], other, z)
+            y = _more(single_at(small, 0, r), x, _times(single_at(small, o.direct, r), theta))
+            z = _times(single_at(small, o.S, r), x)
+            for s in range(1, reach):
+                other = _four(tables.rows, at[r + s], k)
+                y = _more(single_at(small, s, r), other, y)
+                z = _more(single_at(small, o.S + s, r), other, z)
             lost, scale = _product(x, y, lost), _product(x, z, scale)
-        value = _nothing()
-        if beta > 0.0:
-            lost = _optimism(tables, f, k, lost)
-        if f.counted[2]:
-            value = _times(f.parts[0], theta)
-            for s in range(f.lin.shape[0]):
-                value = _more(f.lin[s], _four(tables.rows, f.around[s], k), value)
-            if beta > 0.0:
-                value = _bonus(tables, f, beta, k, value)
-        _put(scores, g, 0, unit, value[0] - mean * lost[0] / fma(share, scale[0], zeros() + 1.0))
-        _put(scores, g, 1, unit, value[1] - mean * lost[1] / fma(share, scale[1], zeros() + 1.0))
-        _put(scores, g, 2, unit, value[2] - mean * lost[2] / fma(share, scale[2], zeros() + 1.0))
-        _put(scores, g, 3, unit, value[3] - mean * lost[3] / fma(share, scale[3], zeros() + 1.0))
+        value = _all(single_zeros())
+        if bonus:
+            lost = _optimism(tables, m, w, f, k, lost)
+        if w.counted[2]:
+            value = _times(single_at(small, o.parts, 0), theta)
+            for s in range(m):
+                value = _more(single_at(small, o.lin, s), _four(tables.rows, f.around[s], k), value)
+            if bonus:
+                value = _bonus(tables, m, f, k, value)
+        one = single_zeros() + np.float32(1.0)
+        store_singles(scores, g, 0, value[0] - lost[0] / (scale[0] + one))
+        store_singles(scores, g, SINGLES, value[1] - lost[1] / (scale[1] + one))
+        if g + 1 < groups:
+            store_singles(scores, g + 1, 0, value[2] - lost[2] / (scale[2] + one))
+            store_singles(scores, g + 1, SINGLES, value[3] - lost[3] / (scale[3] + one))
 
 
-@inline
-def _put(scores: SingleRows, g: int, which: int, unit: float, worth: Several) -> None:
-    """One of the four vectors of a group."""
-    store_narrowed(scores, g, which * WIDTH, worth / unit)
+@kernel_internal
+def look_by_spans(
+    arms: Arms,
+    poles: Poles,
+    shape: Shape,
+    tables: Tables,
+    j: int,
+    w: Windows,
+    f: Spans,
+    scores: SingleRows,
+) -> float:
+    """scores (groups, GROUP): what all arms are about worth at position j; returns c^gamma."""
+    free = fill_windows(arms, poles, shape, j, w)
+    fill_spans(arms, poles, shape, tables, j, free, w, f)
+    _screen(tables, shape.m, arms.beta > 0.0, w, f, scores)
+    return free

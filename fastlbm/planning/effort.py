@@ -9,8 +9,8 @@ import math
 from typing import NamedTuple
 
 from ..kernels.arm_beams import KINDS
-from ..kernels.arm_prefixes import MOST
 from ..kernels.arm_grounds import RoundEffort
+from ..kernels.arm_prefixes import MOST
 from ..kernels.arm_search import ArmEffort
 from ..kernels.arm_spans import spans_pay
 from ..kernels.lanes import LANES
@@ -289,8 +289,9 @@ def round_visit(d: int, m: int, K: int, *, poles: int, bonus: bool) -> tuple[flo
     True
     """
     if spans_pay(d, m):
-        arm = 1.0 + 0.94 * m + 0.16 * m * m + 0.03 * d if bonus else 0.9 + 0.36 * m + 0.08 * m * m + 0.017 * d
-        alone, exact = 1.2 + m * m * (0.085 + 0.02 * poles) * (1.4 if bonus else 1.0), 3.0
+        arm = 0.44 + 0.07 * m + 0.125 * m * m + 0.011 * d if bonus else 0.32 + 0.057 * m * m + 0.015 * d
+        alone = 0.43 + m * m * (0.016 + 0.004 * poles) * (1.4 if bonus else 1.0)
+        exact = 0.6 + 0.009 * m * m + 0.0026 * m * d
     else:
         arm = 0.19 + 0.0143 * d * (d + 3) if bonus else 0.21 + 0.0106 * d * (d + 3)
         vectors = (m * poles + 7) // 8
