@@ -289,9 +289,9 @@ def round_visit(d: int, m: int, K: int, *, poles: int, bonus: bool) -> tuple[flo
     True
     """
     if spans_pay(d, m):
-        arm = 0.44 + 0.07 * m + 0.125 * m * m + 0.011 * d if bonus else 0.32 + 0.057 * m * m + 0.015 * d
-        alone = 0.43 + m * m * (0.016 + 0.004 * poles) * (1.4 if bonus else 1.0)
-        exact = 0.6 + 0.009 * m * m + 0.0026 * m * d
+        arm = 0.22 + 0.24 * m + 0.084 * m * m + 0.012 * d if bonus else 0.3 + 0.054 * m * m + 0.016 * d
+        alone = (0.35 + 0.023 * m * m if bonus else 0.29 + 0.009 * m * m) + 0.005 * m * m * poles
+        exact = 0.75 + 0.005 * m * d + 7e-4 * K
     else:
         arm = 0.19 + 0.0143 * d * (d + 3) if bonus else 0.21 + 0.0106 * d * (d + 3)
         vectors = (m * poles + 7) // 8
