@@ -14,18 +14,7 @@ import numpy as np
 
 from ._jit import kernel_internal, kernel_nested
 from ._types import Integers
-from .arm_grounds import (
-    Found,
-    Ground,
-    RoundEffort,
-    State,
-    annealed,
-    keep,
-    known,
-    make_found,
-    one_of,
-    stretch_of,
-)
+from .arm_grounds import Found, Ground, RoundEffort, State, annealed, keep, known, make_found, one_of, stretch_of
 from .arm_looks import Desk
 from .arm_worth import Poles, Shape
 

@@ -289,9 +289,9 @@ def round_visit(d: int, m: int, K: int, *, poles: int, bonus: bool) -> tuple[flo
     True
     """
     if spans_pay(d, m):
-        arm = 0.22 + 0.24 * m + 0.084 * m * m + 0.012 * d if bonus else 0.3 + 0.054 * m * m + 0.016 * d
-        alone = (0.35 + 0.023 * m * m if bonus else 0.29 + 0.009 * m * m) + 0.005 * m * m * poles
-        exact = 0.75 + 0.005 * m * d + 7e-4 * K
+        arm = 0.25 + 0.27 * m + 0.097 * m * m + 0.014 * d if bonus else 0.35 + 0.062 * m * m + 0.018 * d
+        alone = (0.48 + 0.025 * m * m if bonus else 0.42 + 0.01 * m * m) + 0.006 * m * m * poles
+        exact = 0.8 + 0.006 * m * d + 7e-4 * K
     else:
         arm = 0.19 + 0.0143 * d * (d + 3) if bonus else 0.21 + 0.0106 * d * (d + 3)
         vectors = (m * poles + 7) // 8
