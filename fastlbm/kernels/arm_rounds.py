@@ -236,8 +236,6 @@ def search_rounds(
             block,
             annealed(wide, poles, shape, block, head, head, n - head, wide, STILL, 0, desk, state, rng),
         )
-    if effort.islands > 0:
-        improve_islands(wide, narrow, poles, shape, head, block, desk, state, effort, rng)
     programs, failed, slow, turn = effort.few > 0 and head == 0, 0, 0, 0
     program = make_program(max(effort.few, 1), m, n if programs else m)
     while state.spent[0] < effort.budget and effort.stop[0] == 0:
@@ -247,6 +245,9 @@ def search_rounds(
             turn += 1
             _program(wide, poles, program, turn if turn <= FIRST else 0, block, state, rng)
             state.spent[0] += effort.program
+        elif effort.islands > 0:
+            improve_islands(wide, narrow, poles, shape, head, block, desk, state, effort, rng)
+            break
         elif slow < SLOW and head == 0 and effort.slow > 0.0:
             slow += 1
             upto = state.spent[0] + (effort.slow - effort.cycles) / SLOW * effort.budget

@@ -256,19 +256,9 @@ def round_arms(d: int, m: int, K: int, n: int, *, poles: int, bonus: bool) -> Ro
     # More actions in a window than directions: good blocks need not repeat a cycle, and arms change together.
     step, kinds = (n - m // 2) * prefix_seconds(d, m, K, poles=poles, bonus=bonus), 5e-10 * KINDS * K * d
     width = min(int(max(0.2 * budget - kinds, 0.0) / step), _WIDEST)
-    return RoundEffort(
-        budget=budget,
-        cycles=0.05,
-        mixed=0.0,
-        slow=0.0,
-        sweeps=6,
-        stretch=6,
-        hot=1.5 / d,
-        cold=0.1 / d,
-        islands=4,
-        width=width,
-        beam=width * step + kinds,
-    )
+    effort = effort._replace(cycles=0.1, mixed=0.4, slow=0.0, programs=0.0, hot=1.5 / d, cold=0.1 / d)
+    effort = effort._replace(islands=4, width=width, beam=width * step + kinds)
+    return effort if few > 3 * m else effort._replace(few=0)
 
 
 def program_seconds(few: int, m: int, n: int, bonus: bool) -> float:
@@ -296,7 +286,7 @@ def round_visit(d: int, m: int, K: int, *, poles: int, bonus: bool) -> tuple[flo
         arm = 0.19 + 0.0143 * d * (d + 3) if bonus else 0.21 + 0.0106 * d * (d + 3)
         vectors = (m * poles + 7) // 8
         alone = (0.3 if bonus else 0.23) + (0.0033 * vectors + (0.003 if bonus else 0.0)) * d * d
-        exact = 1.15 + 0.013 * d * d + 2e-4 * K
+        exact = 0.9 + 0.01 * d * d + 2e-4 * K
     visit = alone * 1e-6 + K * arm * 1e-9
     return visit, visit + exact * 1e-6
 

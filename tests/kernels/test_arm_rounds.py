@@ -42,6 +42,7 @@ EFFORT = RoundEffort(
     sweeps=4,
     stretch=4,
     hot=0.1,
+    cold=0.01,
     programs=0.3,
     few=4,
     program=1e-4,
