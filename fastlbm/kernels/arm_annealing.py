@@ -17,7 +17,7 @@ from .arithmetic import column
 from .arm_catalogue import LAST, Catalogue
 from .arm_looks import TRIED, Desk, best_of_tried, by_inverses, look, start, take, value_of
 from .arm_screens import GROUP, propose
-from .arm_worth import Poles, Room, Shape
+from .arm_worth import Poles, Shape
 from .singles import single_rows
 
 #: Sweeps without temperature behind those of annealing.
@@ -63,7 +63,6 @@ def anneal(
     heat: Heat,
     desk: Desk,
     draws: Draws,
-    room: Room,
     rng: np.random.Generator,
 ) -> tuple[float, int]:
     """So many positions of a block (n,) or cycle from `first` on are annealed, in place.
@@ -99,11 +98,10 @@ def anneal(
             fresh,
             desk,
             draws,
-            room,
             rng,
         )
         temperature *= cooling if sweep < heat.sweeps - 1 else 1.0
-    return value_of(poles, shape, desk, room), seen
+    return value_of(poles, shape, desk), seen
 
 
 @kernel_internal
@@ -121,7 +119,6 @@ def _sweep(
     fresh: Flags,
     desk: Desk,
     draws: Draws,
-    room: Room,
     rng: np.random.Generator,
 ) -> int:
     """So many positions from the first on are looked at; returns how many of them without temperature."""
@@ -132,11 +129,11 @@ def _sweep(
             continue
         inner = not still and (shape.wrap or shape.m <= j < shape.n - LAST)
         some = among if inner and by_inverses(desk) else K
-        free = look(catalogue, poles, shape, block, j, some, desk, room)
+        free = look(catalogue, poles, shape, block, j, some, desk)
         propose(desk.scores, some, temperature, draws.weights, desk.tried, TRIED if still else 1, rng)
         chosen = desk.tried[0]
         if still:
-            chosen = best_of_tried(catalogue, poles, shape, block, j, free, desk, room)
+            chosen = best_of_tried(catalogue, poles, shape, block, j, free, desk)
             fresh[j], seen = True, seen + 1
             if notes:
                 _note(desk.scores, block[j], catalogue.unit, draws.gains)

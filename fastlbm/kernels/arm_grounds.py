@@ -48,8 +48,7 @@ class Ground(NamedTuple):
     """Arms to search among, and what that costs."""
 
     catalogue: Catalogue
-    columns: SingleRows  # see `group_arms`; none where inverses are used
-    grouped: SingleRows  # the same, none elsewhere
+    grouped: SingleRows  # see `group_arms`
     K: int  # of the catalogue the first so many may be played
     draws: Draws  # changed in place
     visit: float  # seconds for a look at a position, about
@@ -134,7 +133,7 @@ def unit_of(catalogue: Catalogue, poles: Poles) -> float:
 def desk_of(ground: Ground, m: int, n: int, poles: Poles) -> Desk:
     """Scratch for blocks or cycles of n arms of a ground."""
     p = poles.shifts.shape[0]
-    return make_desk(ground.catalogue, ground.columns, ground.grouped, ground.K, m, n, p)
+    return make_desk(ground.catalogue, ground.grouped, ground.K, m, n, p)
 
 
 @kernel_nested
@@ -158,9 +157,8 @@ def annealed(
     Arms are drawn among those of another ground, see `anneal`.
     """
     heat = Heat(hot=between[0] * state.unit, cold=between[1] * state.unit, sweeps=sweeps)
-    draws, room = ground.draws, state.room
     value, seen = anneal(
-        ground.catalogue, poles, shape, block, head, first, count, among.K, heat, desk, draws, room, rng
+        ground.catalogue, poles, shape, block, head, first, count, among.K, heat, desk, ground.draws, rng
     )
     visit = among.visit if by_inverses(desk) else ground.visit
     state.spent[0] += count * sweeps * visit + seen * ground.exact

@@ -1,9 +1,10 @@
 """Islands: owns how different blocks are improved side by side.
 
-Where windows have about as many actions as there are directions, blocks that have hardly an arm in common are
-worth nearly the same, and one that is improved alone stays what it is. So an island is a block that differs
-from all others, a stretch of it is annealed, and what comes of that takes its place alone, even if it is worth
-a little less. Islands fall behind and are left, one after the other, until the last one has what time remains.
+Where there are not many more directions than actions in a window, blocks that have hardly an arm in common
+are worth nearly the same, and one that is improved alone stays much what it is. So an island is a block that
+differs from all others. A stretch of it is annealed, and what comes of that takes its place and no other,
+even if it is worth a little less. The worst islands are left, one after the other, and the last one has what
+time remains.
 """
 
 from __future__ import annotations
@@ -14,7 +15,18 @@ import numpy as np
 
 from ._jit import kernel_internal, kernel_nested
 from ._types import Integers
-from .arm_grounds import Found, Ground, RoundEffort, State, annealed, keep, known, make_found, one_of, stretch_of
+from .arm_grounds import (
+    Found,
+    Ground,
+    RoundEffort,
+    State,
+    annealed,
+    keep,
+    known,
+    make_found,
+    one_of,
+    stretch_of,
+)
 from .arm_looks import Desk
 from .arm_worth import Poles, Shape
 
@@ -26,7 +38,7 @@ LOOSE = 0.025
 
 @kernel_internal
 def _settle(islands: Found, most: int, blocks: Found, n: int) -> None:
-    """So many islands, or fewer: the best blocks of which no two have the same arms at half of the positions."""
+    """The best blocks, so many or fewer; no two have the same arms at more than half of the positions."""
     for q in range(most):
         found = -1
         for x in range(blocks.values.shape[0]):

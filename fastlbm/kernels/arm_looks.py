@@ -27,7 +27,7 @@ from .arm_spans import Spans, look_by_spans, make_spans, spans_pay
 from .arm_starts import start_inverses
 from .arm_tables import Tables, enter, make_tables
 from .arm_windows import Windows, make_windows, value_by_windows, worths_of_tried
-from .arm_worth import Arms, Poles, Room, Shape
+from .arm_worth import Arms, Poles, Shape
 from .singles import single_rows
 from .vectors import WIDTH
 
@@ -39,8 +39,7 @@ class Desk(NamedTuple):
     """Scratch for blocks or cycles of n arms; either the inverses or the tables are used."""
 
     K: int  # the first rows of the catalogue, which may be played
-    columns: SingleRows  # see `group_arms`; none where inverses are used
-    grouped: SingleRows  # the same, none elsewhere
+    grouped: SingleRows  # see `group_arms`
     scores: SingleRows  # (groups, GROUP), flat by arms, in the unit of the catalogue
     tried: Integers  # (TRIED,)
     arms: Arms  # inner products of the n arms with those nearby; the last row and column are zeros
@@ -52,9 +51,7 @@ class Desk(NamedTuple):
 
 
 @kernel
-def make_desk(
-    catalogue: Catalogue, columns: SingleRows, grouped: SingleRows, K: int, m: int, n: int, p: int
-) -> Desk:
+def make_desk(catalogue: Catalogue, grouped: SingleRows, K: int, m: int, n: int, p: int) -> Desk:
     """Of the catalogue the first K arms may be played."""
     d, spans = catalogue.A.shape[1], spans_pay(catalogue.A.shape[1], m)
     rows = n + 1 if spans else 0
@@ -68,7 +65,6 @@ def make_desk(
     )
     return Desk(
         K=K,
-        columns=columns,
         grouped=grouped,
         scores=single_rows((K + GROUP - 1) // GROUP, GROUP),
         tried=np.zeros(TRIED, dtype=np.int64),
@@ -94,12 +90,12 @@ def start(catalogue: Catalogue, poles: Poles, shape: Shape, block: Integers, des
         start_inverses(catalogue, poles, shape, block, desk.forms, desk.inverses)
     else:
         for j in range(shape.n):
-            enter(catalogue, desk.columns, shape, block, j, desk.tables, desk.arms)
+            enter(catalogue, desk.grouped, shape, block, j, desk.tables, desk.arms)
 
 
 @inline
 def look(
-    catalogue: Catalogue, poles: Poles, shape: Shape, block: Integers, j: int, K: int, desk: Desk, room: Room
+    catalogue: Catalogue, poles: Poles, shape: Shape, block: Integers, j: int, K: int, desk: Desk
 ) -> float:
     """The scores of the first K arms, where inverses are used, or of all of them at position j.
 
@@ -123,7 +119,6 @@ def best_of_tried(
     j: int,
     free: float,
     desk: Desk,
-    room: Room,
 ) -> int:
     """The best by exact worths of the arm of now and those that are tried, after `look`."""
     tried, best, same = desk.tried, 0, True
@@ -154,11 +149,11 @@ def take(
     if by_inverses(desk):
         change_arm(catalogue, poles, shape, arm, j, desk.forms, desk.inverses)
     else:
-        enter(catalogue, desk.columns, shape, block, j, desk.tables, desk.arms)
+        enter(catalogue, desk.grouped, shape, block, j, desk.tables, desk.arms)
 
 
 @kernel_internal
-def value_of(poles: Poles, shape: Shape, desk: Desk, room: Room) -> float:
+def value_of(poles: Poles, shape: Shape, desk: Desk) -> float:
     """The value of the block, or of one period of the cycle."""
     if by_inverses(desk):
         return value_now(shape, poles.shifts.shape[0], desk.inverses)

@@ -89,9 +89,7 @@ def counts(shape: Shape, t: int) -> bool:
 
 
 @kernel_internal
-def _prepare_own(
-    arms: Arms, poles: Poles, shape: Shape, block: Integers, rows: Integers, j: int, room: Room
-) -> float:
+def _prepare_own(arms: Arms, poles: Poles, shape: Shape, block: Integers, j: int, room: Room) -> float:
     """What the arm at j is worth itself; returns c^gamma."""
     m, p, n, M = shape.m, poles.shifts.shape[0], shape.n, room.M
     free = 0.0
@@ -101,7 +99,7 @@ def _prepare_own(
         return free
     for r in range(m):
         for s in range(m):
-            x = arms.G[rows[(j - m + r) % n], block[(j - m + s) % n]]
+            x = arms.G[block[(j - m + r) % n], block[(j - m + s) % n]]
             for i in range(p):
                 M[r, s, i] = x + (poles.shifts[i] if r == s else 0.0)
     invert(M, m, p)
@@ -118,7 +116,7 @@ def _prepare_own(
             for s in range(m):
                 M[r, s, 0] = 0.0
                 for k in range(m):
-                    M[r, s, 0] += arms.H[rows[(j - m + r) % n], block[(j - m + k) % n]] * room.first[k, s]
+                    M[r, s, 0] += arms.H[block[(j - m + r) % n], block[(j - m + k) % n]] * room.first[k, s]
         for r in range(m):
             for s in range(m):
                 room.second[r, s] = 0.0
@@ -129,17 +127,17 @@ def _prepare_own(
 
 @inline
 def _worth_after(
-    arms: Arms, shape: Shape, block: Integers, rows: Integers, j: int, arm: int, free: float, room: Room
+    arms: Arms, shape: Shape, block: Integers, j: int, arm: int, free: float, room: Room
 ) -> float:
     """What an arm earns itself at j, after `_prepare_own`."""
     m, n = shape.m, shape.n
     total, width = free * arms.theta[arm], free * free * arms.widths[arm]
     for r in range(m):
-        x = arms.G[rows[(j - m + r) % n], arm]
+        x = arms.G[block[(j - m + r) % n], arm]
         total += room.lin[r] * x
         if arms.beta > 0.0:
             for s in range(m):
-                row = rows[(j - m + s) % n]
+                row = block[(j - m + s) % n]
                 width += x * (2.0 * free * room.first[r, s] * arms.H[row, arm])
                 width += x * (room.second[r, s] * arms.G[row, arm])
     return total + (arms.beta * math.sqrt(max(width, 0.0)) if arms.beta > 0.0 else 0.0)
@@ -150,6 +148,6 @@ def worth_of_few(
     arms: Arms, poles: Poles, shape: Shape, block: Integers, few: Integers, room: Room, out: Rows, w: int
 ) -> None:
     """Column w of out (k, W): what each of the few arms (k,) earns as the last of a block of m+1."""
-    free = _prepare_own(arms, poles, shape, block, block, shape.m, room)
+    free = _prepare_own(arms, poles, shape, block, shape.m, room)
     for a in range(few.shape[0]):
-        out[a, w] = _worth_after(arms, shape, block, block, shape.m, few[a], free, room)
+        out[a, w] = _worth_after(arms, shape, block, shape.m, few[a], free, room)

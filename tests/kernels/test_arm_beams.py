@@ -116,8 +116,9 @@ def test_forms_of_a_promise(m: int, d: int, gamma: float, beta: float, seed: int
         window = np.append(window, near)
         after = power_of(poles, naive.memory_matrix(catalogue.A[window], np.eye(d))) @ theta
         rest = before - (before @ along) * along
-        size = np.linalg.norm(rest)
-        aim = ALONG[v] * along + (BESIDE[v] * rest / size if size > 1e-2 * np.linalg.norm(before) else 0.0)
+        # Beside theta there may be no more than a rounding: the smaller it is, the less it counts.
+        size = np.sqrt(rest @ rest + 1e-5 * before @ before)
+        aim = ALONG[v] * along + BESIDE[v] * rest / size
         lost += catalogue.size * (before - after) @ aim / (unit * free)
     a, small = catalogue.A[near] / catalogue.size, bench.forms.small
     products = np.outer(a, a)[np.triu_indices(d)]

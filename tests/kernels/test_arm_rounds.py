@@ -48,6 +48,9 @@ EFFORT = RoundEffort(
     program=1e-4,
 )
 
+#: With islands instead of rounds, after programs.
+ISLANDS = EFFORT._replace(programs=0.0, islands=3)
+
 pytestmark = pytest.mark.nojit
 
 
@@ -65,7 +68,6 @@ def ground_of(catalogue: Any, numbers: np.ndarray, past: int = 0) -> Ground:
     parts = {name: getattr(catalogue, name)[rows] for name in ("A", "VA", "theta", "squares", "widths")}
     return Ground(
         catalogue=catalogue._replace(**parts),
-        columns=arm_screens.group_arms(A, catalogue.size),
         grouped=arm_screens.group_arms(A, catalogue.size),
         K=len(numbers),
         draws=arm_annealing.make_draws(np.full(len(numbers), -np.inf)),
@@ -76,7 +78,7 @@ def ground_of(catalogue: Any, numbers: np.ndarray, past: int = 0) -> Ground:
 
 def desk_of(ground: Ground, m: int, n: int, p: int) -> Any:
     """Scratch for blocks of n arms."""
-    return arm_looks.make_desk(ground.catalogue, ground.columns, ground.grouped, ground.K, m, n, p)
+    return arm_looks.make_desk(ground.catalogue, ground.grouped, ground.K, m, n, p)
 
 
 def arms_of(catalogue: Any, numbers: np.ndarray) -> Arms:
@@ -261,14 +263,14 @@ def test_annealing_without_temperature_loses_nothing(
 ) -> None:
     K, n, rng = 30, 7, np.random.default_rng(3)
     catalogue, theta, V_inv = catalogue_of(K, d, beta, seed=4)
-    poles, shape, room = poles_for(m, -2.0), Shape(m, n, wrap), arm_worth.make_room(m, 3)
+    poles, shape = poles_for(m, -2.0), Shape(m, n, wrap)
     ground = ground_of(catalogue, np.arange(K))
     desk, block, draws = desk_of(ground, m, n, 3), rng.integers(K, size=n), ground.draws
     values, before = [value_of(catalogue, theta, V_inv, poles, m, block, wrap)], block[:head].copy()
     for sweeps, count, among in ((0, n - head, K), (0, n - head, 4), (3, 3, 5), (0, n - head, K)):
         heat = Heat(0.1, 0.01, sweeps)
         value, seen = arm_annealing.anneal(
-            catalogue, poles, shape, block, head, head, count, among, heat, desk, draws, room, rng
+            catalogue, poles, shape, block, head, head, count, among, heat, desk, draws, rng
         )
         values.append(value_of(catalogue, theta, V_inv, poles, m, block, wrap))
         assert value == pytest.approx(values[-1], rel=1e-8)
@@ -318,14 +320,15 @@ def test_the_best_block_is_found(K: int, d: int, m: int, L: int, some: int, beta
         rng = np.random.default_rng(seed)
         return arm_rounds.search_rounds(wide, narrow, poles, m, no_past, warm, effort, rng)
 
-    found = [search(nothing, EFFORT, 0)[0] for _ in range(2)]
-    np.testing.assert_array_equal(*found)
+    found = [search(nothing, effort, 0)[0] for effort in (EFFORT, EFFORT, ISLANDS)]
+    np.testing.assert_array_equal(*found[:2])
     values = all_values(catalogue, theta, V_inv, poles, m, L)
     best, top = max(values.items(), key=lambda item: item[1])
-    assert top + 1e-9 >= values[tuple(found[0])] >= top - 0.01 * abs(top)
+    for block in found:
+        assert top + 1e-9 >= values[tuple(block)] >= top - 0.01 * abs(top)
     # From the best block nothing worse comes, and a search that is stopped returns a block.
     stopped = EFFORT._replace(stop=np.ones(1, dtype=np.int64))
-    for effort in (EFFORT, stopped):
+    for effort in (EFFORT, ISLANDS, stopped):
         block, value = search(np.array([best]), effort, 1)
         assert value == pytest.approx(top, rel=1e-7)
         assert values[tuple(block)] == pytest.approx(top, rel=1e-7)

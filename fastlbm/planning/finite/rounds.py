@@ -11,8 +11,8 @@ from ..._base.types import Array
 from ...kernels.arm_annealing import make_draws
 from ...kernels.arm_beams import kinds_of
 from ...kernels.arm_catalogue import make_catalogue
-from ...kernels.arm_poles import GRID, fit_poles
 from ...kernels.arm_grounds import Ground, RoundEffort
+from ...kernels.arm_poles import GRID, fit_poles
 from ...kernels.arm_rounds import search_rounds
 from ...kernels.arm_screens import group_arms
 from ...kernels.arm_search import ArmEffort
@@ -121,7 +121,9 @@ def rounds_like(effort: ArmEffort, model: Model, poles: Poles, bonus: bool) -> R
     visit, _ = round_visit(model.d, model.m, model.K, poles=len(poles.shifts), bonus=bonus)
     share = cycles / (effort.visits + cycles)
     budget = looks * (effort.visits + cycles) * visit
-    return RoundEffort(budget=budget, cycles=share, mixed=0.5, slow=0.0, sweeps=4, stretch=4, hot=hot, cold=0.01)
+    return RoundEffort(
+        budget=budget, cycles=share, mixed=0.5, slow=0.0, sweeps=4, stretch=4, hot=hot, cold=0.01
+    )
 
 
 def ground_of(model: Model, belief: Belief, poles: Poles, numbers: Index, past: Array) -> Ground:
@@ -131,11 +133,9 @@ def ground_of(model: Model, belief: Belief, poles: Poles, numbers: Index, past: 
     visit, exact = round_visit(
         model.d, model.m, len(numbers), poles=len(poles.shifts), bonus=belief.beta > 0.0
     )
-    spans = spans_pay(model.d, model.m)
     return Ground(
         catalogue=catalogue,
-        columns=group_arms(own if spans else own[:0], catalogue.size),
-        grouped=group_arms(own[:0] if spans else own, catalogue.size),
+        grouped=group_arms(own, catalogue.size),
         K=len(numbers),
         draws=make_draws(np.full(len(numbers), -np.inf)),
         visit=visit,
