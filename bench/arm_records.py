@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import fastlbm as lbm
+from fastlbm.kernels.arm_grounds import KEPT
 from fastlbm.kernels.optimism import O3M, Belief
 from fastlbm.planning.effort import round_arms
 from fastlbm.planning.finite.rounds import find_by_rounds, poles_of
@@ -43,7 +44,10 @@ def value_of(p: Problem, block: list[int] | np.ndarray) -> float:
 
 
 def long_search(p: Problem, seed: int) -> np.ndarray:
-    """The block that a long search finds; every second one anneals whole blocks for most of its time."""
+    """The block that a long search finds; every second one anneals whole blocks for most of its time.
+
+    The others have as many islands more, where there are some.
+    """
     model = Model(p["actions"].arms, m=p["m"], gamma=p["gamma"], A0=None)
     poles, n = poles_of(model), p["m"] + p["L"]
     if poles is None:
@@ -55,10 +59,13 @@ def long_search(p: Problem, seed: int) -> np.ndarray:
     nothing, rng = np.zeros((0, n), dtype=np.int64), np.random.default_rng([99, seed])
     effort = round_arms(model.d, model.m, model.K, n, poles=len(poles.shifts), bonus=beta > 0.0)
     effort = effort._replace(
-        budget=TIMES * effort.budget, width=int(TIMES * effort.width), beam=TIMES * effort.beam
+        budget=TIMES * effort.budget,
+        width=int(TIMES * effort.width),
+        beam=TIMES * effort.beam,
+        islands=min(int(TIMES * effort.islands), KEPT),
     )
     if seed % 2:
-        effort = effort._replace(cycles=0.05, slow=0.95, width=0)
+        effort = effort._replace(cycles=0.05, slow=0.95, width=0, islands=0)
     return find_by_rounds(model, belief, n, poles, nothing, rng, effort=effort)[0]
 
 

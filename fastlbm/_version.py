@@ -7,5 +7,5 @@ __version__ = "0.2.0"
 #: versions are never put into one table (experiments/study.py).
 #: 1: fastlbm 0.1, whose pieces do not say so. 2: `switch > 0` on the ball, contextual sets. 3: Rolling,
 #: Auto, arms for which tables are too large. 4: plans on the ball, Auto, blocks of large sets, O3M on
-#: revealed sets.
-NUMBERS = 4
+#: revealed sets. 5: sets of 16 arms or more under rotting.
+NUMBERS = 5

@@ -36,6 +36,7 @@ from .arm_grounds import (
     unit_of,
 )
 from .arm_islands import improve_islands
+from .arm_looks import Desk
 from .arm_programs import Program, make_program, plan_of_few
 from .arm_worth import Poles, Shape, make_room
 from .search import largest_at
@@ -189,6 +190,33 @@ def _grown(
     return search_beam(wide.catalogue, ends, inner, poles, m, n, width, rng)[:GROWN]
 
 
+@kernel_nested
+def _begin(
+    wide: Ground,
+    poles: Poles,
+    shape: Shape,
+    past: Integers,
+    given: Integers,
+    block: Integers,
+    desk: Desk,
+    state: State,
+    rng: np.random.Generator,
+) -> None:
+    """Keeps the blocks (k, n) that are given, and those that repeat the best cycle, improved arm by arm."""
+    n, head, cycles, top = shape.n, past.shape[0], state.cycles, largest_at(state.cycles.values)
+    for s in range(given.shape[0] + cycles.lengths[top]):
+        phase = s - given.shape[0]
+        for t in range(n):
+            if phase < 0:
+                block[t] = given[s, t]
+            else:
+                block[t] = cycles.arms[top, (t + phase) % cycles.lengths[top]]
+        for t in range(head):
+            block[t] = past[t]
+        value = annealed(wide, poles, shape, block, head, head, n - head, wide, STILL, 0, desk, state, rng)
+        keep(state.blocks, block, value)
+
+
 @kernel
 def search_rounds(
     wide: Ground,
@@ -215,27 +243,13 @@ def search_rounds(
         spent=np.zeros(1),
     )
     desk = desk_of(wide, m, n, poles)
-    cycles, blocks = state.cycles, state.blocks
+    blocks, given = state.blocks, warm
     if effort.cycles > 0.0:
         _find_cycles(narrow, poles, m, state, effort, rng)
-    top, given = largest_at(cycles.values), warm
     if effort.width > 0 and head == 0 and effort.stop[0] == 0:
         given = np.concatenate((warm, _grown(wide, narrow, poles, m, n, effort.width, rng)))
         state.spent[0] += effort.beam
-    for s in range(given.shape[0] + cycles.lengths[top]):
-        phase = s - given.shape[0]
-        for t in range(n):
-            if phase < 0:
-                block[t] = given[s, t]
-            else:
-                block[t] = cycles.arms[top, (t + phase) % cycles.lengths[top]]
-        for t in range(head):
-            block[t] = past[t]
-        keep(
-            blocks,
-            block,
-            annealed(wide, poles, shape, block, head, head, n - head, wide, STILL, 0, desk, state, rng),
-        )
+    _begin(wide, poles, shape, past, given, block, desk, state, rng)
     programs, failed, slow, turn = effort.few > 0 and head == 0, 0, 0, 0
     program = make_program(max(effort.few, 1), m, n if programs else m)
     while state.spent[0] < effort.budget and effort.stop[0] == 0:

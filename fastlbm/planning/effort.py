@@ -231,7 +231,7 @@ def round_arms(d: int, m: int, K: int, n: int, *, poles: int, bonus: bool) -> Ro
     (True, True)
     """
     # What is done around the search takes more than a millisecond, and sorting arms one for a thousand.
-    budget = max(8.0e3 * spectrum_seconds(d) - 1.5e-3 - 1e-6 * K, 3e3 * spectrum_seconds(d))
+    budget = max(7.7e3 * spectrum_seconds(d) - 1.5e-3 - 1e-6 * K, 3e3 * spectrum_seconds(d))
     few = 2
     while few < min(K, 24):
         seconds, values = program_seconds(few + 1, m, n, bonus), (few + 1.0) ** m * (n - m + 1)

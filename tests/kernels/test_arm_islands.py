@@ -27,7 +27,8 @@ def settled(blocks, most: int, n: int) -> Found:
 def improved(ground, poles, shape, head, blocks, effort, rng) -> Found:
     """The blocks after a search by islands."""
     unit, block = arm_grounds.unit_of(ground.catalogue, poles), np.zeros(shape.n, dtype=np.int64)
-    state = State(blocks, blocks, unit, make_room(shape.m, 3), np.zeros(1))
+    room = make_room(shape.m, 3)
+    state = State(cycles=blocks, blocks=blocks, unit=unit, room=room, spent=np.zeros(1))
     desk = arm_grounds.desk_of(ground, shape.m, shape.n, poles)
     arm_islands.improve_islands(ground, ground, poles, shape, head, block, desk, state, effort, rng)
     return state.blocks
