@@ -49,7 +49,8 @@ the same code (agents/auto_plans.py). On arms plans are dynamic programs over th
 changes, kernels/arm_breeding.py and arm_pools.py from several good blocks and dynamic programs of few arms,
 kernels/arm_climbs.py arm by arm, kernels/arm_scores.py which arms are worth a look. Blocks of one set under
 rotting, and what `Rolling` plays of it, are found by kernels/arm_rounds.py: annealed cycles, blocks and
-stretches of them (arm_annealing.py), and exact plans of a few arms (arm_choice.py, arm_programs.py). What
+stretches of them (arm_annealing.py, arm_grounds.py), exact plans of a few arms (arm_choice.py,
+arm_programs.py), and where d <= 2m beams (arm_beams.py) and islands (arm_islands.py). What
 arms are worth at a position is told by arm_looks.py: about, for all of them, by arm_inverses.py and
 arm_screens.py where d <= 2m, elsewhere by the inner products of arm_tables.py in arm_spans.py; exactly, for a
 few, in closed form (arm_inverses.py, arm_windows.py). Powers are sums of inverses there (arm_poles.py).

@@ -283,10 +283,10 @@ def round_visit(d: int, m: int, K: int, *, poles: int, bonus: bool) -> tuple[flo
         alone = (0.48 + 0.025 * m * m if bonus else 0.42 + 0.01 * m * m) + 0.006 * m * m * poles
         exact = 0.8 + 0.006 * m * d + 7e-4 * K
     else:
-        arm = 0.19 + 0.0143 * d * (d + 3) if bonus else 0.21 + 0.0106 * d * (d + 3)
+        arm = 0.19 + 0.0143 * d * (d + 3) if bonus else 0.18 + 0.0092 * d * (d + 3)
         vectors = (m * poles + 7) // 8
-        alone = (0.3 if bonus else 0.23) + (0.0033 * vectors + (0.003 if bonus else 0.0)) * d * d
-        exact = 0.9 + 0.01 * d * d + 2e-4 * K
+        alone = 0.3 + (0.003 + 0.0033 * vectors) * d * d if bonus else 0.2 + 0.0028 * vectors * d * d
+        exact = (0.9 if bonus else 0.75) + 0.01 * d * d + 2e-4 * K
     visit = alone * 1e-6 + K * arm * 1e-9
     return visit, visit + exact * 1e-6
 
