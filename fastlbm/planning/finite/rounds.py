@@ -116,7 +116,7 @@ def rounds_like(effort: ArmEffort, model: Model, poles: Poles, bonus: bool) -> R
 
     Looks cost less here, least where d <= 2m: there more of them earn more, elsewhere hardly (measured).
     """
-    looks, hot = (2, 0.06) if spans_pay(model.d, model.m) else (4, 0.8 / model.d)
+    looks, hot = (3, 0.06) if spans_pay(model.d, model.m) else (4, 0.8 / model.d)
     cycles = effort.cycles * effort.cycle_visits
     visit, _ = round_visit(model.d, model.m, model.K, poles=len(poles.shifts), bonus=bonus)
     share = cycles / (effort.visits + cycles)
