@@ -231,7 +231,8 @@ def round_arms(d: int, m: int, K: int, n: int, *, poles: int, bonus: bool) -> Ro
     (True, True)
     """
     # What is done around the search takes more than a millisecond, and sorting arms one for a thousand.
-    budget = max(7.7e3 * spectrum_seconds(d) - 1.5e-3 - 1e-6 * K, 3e3 * spectrum_seconds(d))
+    spectra = 7e3 if spans_pay(d, m) else 7.7e3
+    budget = max(spectra * spectrum_seconds(d) - 1.5e-3 - 1e-6 * K, 3e3 * spectrum_seconds(d))
     few = 2
     while few < min(K, 24):
         seconds, values = program_seconds(few + 1, m, n, bonus), (few + 1.0) ** m * (n - m + 1)
@@ -269,7 +270,8 @@ def program_seconds(few: int, m: int, n: int, bonus: bool) -> float:
     """
     windows = math.comb(few + m - 1, m)
     window = 0.25e-6 + 0.03e-6 * m + few * (4e-8 if bonus else 1e-8)
-    return float(0.4e-9 * few ** (m + 1) * (n - m) + windows * window)
+    step = 0.4e-9 if few**m <= 1e5 else 0.65e-9  # where the values of a step do not fit into the second cache
+    return float(step * few ** (m + 1) * (n - m) + windows * window)
 
 
 def round_visit(d: int, m: int, K: int, *, poles: int, bonus: bool) -> tuple[float, float]:

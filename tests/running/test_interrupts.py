@@ -9,18 +9,20 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import FrameType, SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import fastlbm as lbm
-from fastlbm._base.interrupts import deferred, interruptible, load
+from fastlbm._base.interrupts import deferred, in_kernel, interruptible, load
 from fastlbm.kernels.memory import make_memory
 from fastlbm.kernels.optimism import O3M, Belief
 from fastlbm.kernels.search import search
 from fastlbm.planning.effort import COLD_BLOCK
 from fastlbm.running import episode, live
+from tests import problems
 from tests.experiments.conftest import TEXT
 
 
@@ -52,6 +54,39 @@ def test_ctrl_c_ends_python_work() -> None:
     with pytest.raises(KeyboardInterrupt):
         interruptible(work, lambda on: None)
     assert threading.active_count() <= before + 1  # the timer may still be ending
+
+
+def test_ctrl_c_in_short_compiled_work_is_heard_when_it_is_over() -> None:
+    """Numba makes an error of one that comes while it makes objects of results."""
+    rng = np.random.default_rng(0)
+    arms = problems.ball(300, 24, rng)
+    plan = {"d": 24, "m": 3, "L": 20, "gamma": -2.0, "theta": arms[0], "actions": lbm.Finite(arms)}
+    lbm.plan_block(**plan)
+
+    def plan_for_long() -> None:
+        for _ in range(1000):
+            lbm.plan_block(**plan)
+
+    for _ in range(3):
+        threading.Timer(0.05, signal.raise_signal, (signal.SIGINT,)).start()
+        with pytest.raises(KeyboardInterrupt):
+            plan_for_long()
+
+
+def test_where_an_interrupt_waits() -> None:
+    def stack(*modules: str) -> FrameType:
+        """The frames of functions of these modules, the innermost first."""
+        frame = None
+        for module in reversed(modules):
+            frame = SimpleNamespace(f_globals={"__name__": module}, f_back=frame)
+        return cast("FrameType", frame)
+
+    boxing, kernel, compiler = "numba.core.serialize", "fastlbm.kernels._link", "numba.core.dispatcher"
+    assert in_kernel(stack(boxing, kernel, "__main__"))
+    assert in_kernel(stack(kernel, "__main__"))
+    assert not in_kernel(stack(boxing, compiler, kernel, "__main__"))
+    assert not in_kernel(stack("__main__"))
+    assert not in_kernel(None)
 
 
 def test_short_work_is_done_at_once() -> None:

@@ -269,8 +269,9 @@ class Model:
         ordered = S * L if self.varying else S
         pairs = K * (math.comb(K + m - 1, m) if self.unordered else ordered)
         windows = pairs if belief.beta > 0.0 or belief.kind != O3M else pairs // K
-        window = 30e-9 * (1.0 + d * m / 6.0)  # measured, see `effort.most_seconds`
-        return bool(1e-9 * S * K * L + windows * window <= 6e3 * spectrum_seconds(d))
+        # Measured; it has to be less than ten thousand spectra.
+        window = 70e-9 * (1.0 + d * m / 6.0)
+        return bool(2.2e-9 * S * K * L + windows * window <= 7e3 * spectrum_seconds(d))
 
     def refusal(self, S: int, need: int, budget: int) -> ValueError:
         """What to raise when tables of S states need too many bytes."""
