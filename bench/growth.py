@@ -82,7 +82,7 @@ CASES = (
         "m", "spectra of size m, d=16", "window", (1, 2, 3, 4, 6, 8), tail=3, cost=lambda m: window(d=16, m=m)
     ),
     Case("L", "value and gradient", "block", (1, 4, 16, 64, 256), tail=64, cost=lambda L: L * window(L=L)),
-    Case("K", "exact plan, m=2, L=20", "plan", (4, 8, 16, 32, 64), tail=16, cost=finite_plan),
+    Case("K", "exact plan, m=2, L=20", "plan", (4, 8, 16, 32, 48), tail=16, cost=finite_plan),
     Case("T", "O3M", "episode", (1_000, 4_000, 16_000, 64_000), tail=0, cost=episode),
     Case("T", "O3M, switch=1", "episode", LONG, tail=10**6, cost=lambda T: episode(T, 1.0)),
 )
