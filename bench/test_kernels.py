@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fastlbm.kernels.arm_annealing import Heat, anneal
 from fastlbm.kernels.arm_beams import KINDS, kinds_of, make_side, search_beam
 from fastlbm.kernels.arm_catalogue import make_catalogue
+from fastlbm.kernels.arm_looks import make_desk
 from fastlbm.kernels.arm_poles import GRID, fit_poles
 from fastlbm.kernels.arm_screens import group_arms
-from fastlbm.kernels.arm_worth import Poles
+from fastlbm.kernels.arm_worth import Poles, Shape
 from fastlbm.kernels.ascent import Ends, ascend
 from fastlbm.kernels.eigen_tiles import TILE, spectra
 from fastlbm.kernels.estimator import make_estimator
+from fastlbm.kernels.optimism import O3M, Belief
+from fastlbm.planning.finite.rounds import ground_of, poles_of
+from fastlbm.planning.finite.states import Model
 from tests import naive
 
 from . import yardsticks
@@ -139,3 +144,31 @@ def test_beam(benchmark: Any, timed: Any, library: str) -> None:
         return search_beam(catalogue, side, side, poles, m, m + L, W, np.random.default_rng(0))
 
     assert timed(search, step=W * L).shape[1] == m + L
+
+
+@pytest.mark.parametrize("library", ["fastlbm", "eigh"])
+@pytest.mark.parametrize(("d", "m"), [(5, 4), (8, 5), (16, 4), (10, 2)])  # by inverses, by inner products
+def test_look(benchmark: Any, timed: Any, library: str, d: int, m: int) -> None:
+    """Looks at all of 300 arms while a block is annealed, about half of which change an arm."""
+    K, n, sweeps, rng = 300, m + 20, 50, np.random.default_rng(0)
+    A = rng.standard_normal((K, d))
+    A /= np.linalg.norm(A, axis=1, keepdims=True)
+    benchmark.group = f"look-d{d}-m{m}"
+    if library == "eigh":
+        timed(np.linalg.eigh, np.eye(d) + A[:, :, None] * A[:, None, :], look=K)
+        return
+    model = Model(A, m=m, gamma=-2.0, A0=None)
+    poles = poles_of(model)
+    assert poles is not None
+    belief = Belief(theta=A[0], V_inv=np.eye(d), beta=0.0, kind=O3M)
+    ground = ground_of(model, belief, poles, np.arange(K), np.zeros((0, d)))
+    desk = make_desk(ground.catalogue, ground.grouped, K, m, n, len(poles.shifts))
+    block, heat, shape = rng.integers(K, size=n), Heat(hot=0.05, cold=0.05, sweeps=sweeps), Shape(m, n, False)
+
+    def sweep() -> Any:
+        return anneal(
+            ground.catalogue, poles, shape, block.copy(), 0, 0, n, K, heat, desk, ground.draws,
+            np.random.default_rng(0),
+        )  # fmt: skip
+
+    assert timed(sweep, look=sweeps * n)[0] > 0.0
